@@ -1,0 +1,1 @@
+"""AgentMail on the command line: start it, write, read and watch."""

@@ -1,0 +1,1 @@
+"""AgentMail bridge that answers every mail with its own words."""

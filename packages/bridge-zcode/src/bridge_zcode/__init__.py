@@ -1,0 +1,1 @@
+"""AgentMail bridge for ZCode."""

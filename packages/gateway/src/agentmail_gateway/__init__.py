@@ -1,0 +1,1 @@
+"""The mail server of AgentMail: ledger, HTTP API and event stream."""
