@@ -132,7 +132,7 @@ class TurnRequest:
     `prompt` is the whole text for the agent, with its fixed first line. `workspace` is the real path the agent runs
     in, `turn_dir` the turn's own folder (``in`` holds attachments read-only, ``out`` takes files for the answer, the
     rest is scratch), `session_dir` a folder of this (thread, agent, workspace) that stays. `env`
-    holds the ``AGENTMAIL_*`` variables for the agent process. `timeout_s` is informative: the driver's clock stops the turn.
+    holds the ``AGENTMAIL_*`` variables for the agent. `timeout_s` is informative: the driver's clock stops the turn.
     """
 
     turn_id: str
@@ -156,7 +156,7 @@ class Outcome:
 
     Exactly one of: `text` and no `failure` (answered), a `failure`, or `stopped` (why it was stopped). `wait_until`
     (RFC 3339) with a failure of class `quota` asks for a release until then. `context_lost` says that a resume failed
-    and a fresh session was used. `note` is added below the answer for the person. `denied_tools` are reported with the answer.
+    and a fresh session was used. `note` is added below the answer. `denied_tools` are reported with the answer.
     """
 
     text: str = ""
