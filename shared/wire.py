@@ -11,22 +11,30 @@ from msgspec import Struct, field
 
 __all__ = [
     "FINAL_STATES",
+    "AddAgent",
+    "AddPerson",
     "AddressRef",
     "Agent",
+    "AgentPatch",
     "Attachment",
+    "AuditEntry",
     "Claim",
     "ClaimThread",
+    "DecisionBody",
     "Enforcement",
     "Failure",
     "FailureClass",
     "FinishBody",
     "FinishOutcome",
     "Heartbeat",
+    "IssuedKey",
+    "Limits",
     "Mail",
     "Page",
     "PermissionAsk",
     "PermissionDecision",
     "PermissionRequest",
+    "Person",
     "ProblemBody",
     "ProgressBody",
     "ProgressEvent",
@@ -37,13 +45,17 @@ __all__ = [
     "ReplyBody",
     "SendMail",
     "Session",
+    "SetTrust",
+    "SignInCode",
     "StartBody",
     "Thread",
     "ThreadSummary",
     "Tier",
+    "Trust",
     "Turn",
     "TurnState",
     "Usage",
+    "WhoAmI",
 ]
 
 T = TypeVar("T")
@@ -257,6 +269,9 @@ class Claim(Struct, frozen=True):
     reply_owed: bool
     sender_trust: Tier = "plan"
 
+    def __repr__(self) -> str:
+        return f"Claim(turn_id={self.turn_id!r}, lease={self.lease}, attempt={self.attempt}, turn_key=hidden)"
+
 
 class StartBody(Struct, frozen=True):
     lease: int
@@ -404,3 +419,112 @@ class ProblemBody(Struct, frozen=True, omit_defaults=True):
     detail: str = ""
     type: str = "about:blank"
     retry_after_s: float | None = None
+
+
+class WhoAmI(Struct, frozen=True):
+    """Answer of ``GET /whoami``; `kind` ``turn`` is an agent's own process during a turn (`name` is the agent's)."""
+
+    name: str
+    kind: Literal["person", "agent", "turn"]
+    admin: bool = False
+    turn_id: str | None = None
+
+
+class SignInCode(Struct, frozen=True):
+    """Answer of ``POST /sign-in-codes``: a code for the sign-in page that works once."""
+
+    code: str
+    expires_at: str
+
+    def __repr__(self) -> str:
+        return f"SignInCode(code=hidden, expires_at={self.expires_at!r})"
+
+
+class DecisionBody(Struct, frozen=True):
+    """Body of ``POST /permissions/{id}/decision``."""
+
+    decision: PermissionDecision
+
+
+class AddAgent(Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of ``POST /admin/agents``."""
+
+    name: str
+    max_mode: Tier = "workspace"
+
+
+class AgentPatch(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Body of ``PATCH /admin/agents/{name}``; what is absent or null stays as it is."""
+
+    paused: bool | None = None
+    max_mode: Tier | None = None
+    disabled: bool | None = None
+
+
+class AddPerson(Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of ``POST /admin/people``."""
+
+    name: str
+    display: str = ""
+    admin: bool = False
+
+
+class IssuedKey(Struct, frozen=True):
+    """A new key of an agent or token of a person: shown this once, stored hashed."""
+
+    name: str
+    key: str
+
+    def __repr__(self) -> str:
+        return f"IssuedKey(name={self.name!r}, key=hidden)"
+
+
+class Person(Struct, frozen=True):
+    """A person as an administrator sees them; `trust` is the highest tier their mail may ask for."""
+
+    name: str
+    display: str = ""
+    admin: bool = False
+    trust: Tier = "workspace"
+    disabled: bool = False
+    created_at: str | None = None
+
+
+class Trust(Struct, frozen=True):
+    """The highest tier that mail of `sender` may ask for; `explicit` is false when it is the default."""
+
+    sender: str
+    tier: Tier
+    explicit: bool = True
+
+
+class SetTrust(Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of ``PUT /admin/trust``; `tier` null goes back to the default."""
+
+    sender: str
+    tier: Tier | None = None
+
+
+class Limits(Struct, frozen=True, forbid_unknown_fields=True):
+    """What bounds the mail that agents send: ``GET`` and ``PUT /admin/limits``.
+
+    `hops` since the last mail by a person in a thread, `cool_down_s` seconds between two agents in one thread,
+    `mails_per_hour` of one agent, `queue_length` waiting turns of one agent, `attachment_bytes` of one attachment.
+    """
+
+    hops: int = 6
+    cool_down_s: float = 5.0
+    mails_per_hour: int = 60
+    queue_length: int = 200
+    attachment_bytes: int = 25 * 1024 * 1024
+
+
+class AuditEntry(Struct, frozen=True):
+    """One line of the administration's record: who did what to whom."""
+
+    id: str
+    at: str
+    actor: str
+    action: str
+    target: str = ""
+    detail: str = ""
