@@ -1,0 +1,1 @@
+"""Repeatable measurements, printed as ratios against a floor that is measured in the same run."""
