@@ -422,12 +422,16 @@ class ProblemBody(Struct, frozen=True, omit_defaults=True):
 
 
 class WhoAmI(Struct, frozen=True):
-    """Answer of ``GET /whoami``; `kind` ``turn`` is an agent's own process during a turn (`name` is the agent's)."""
+    """Answer of ``GET /whoami``; `kind` ``turn`` is an agent's own process during a turn (`name` is the agent's).
+
+    `csrf` is what a browser's cookie session sends as ``X-CSRF-Token`` with every change; null for other credentials.
+    """
 
     name: str
     kind: Literal["person", "agent", "turn"]
     admin: bool = False
     turn_id: str | None = None
+    csrf: str | None = None
 
 
 class SignInCode(Struct, frozen=True):
