@@ -18,6 +18,7 @@ from .gateway_admin import AdminRoutes
 from .gateway_errors import GatewayError, GatewayProblem, GatewayUnreachable
 from .gateway_files import Upload, read, save
 from .gateway_transport import Credential, Transport, part
+from .sse_client import EventStream
 from .wire import (
     Agent,
     Attachment,
@@ -100,6 +101,17 @@ class GatewayClient(AdminRoutes):
     async def sign_in_code(self) -> SignInCode:
         """A code for the sign-in page; it works once, for some minutes."""
         return await self._http.call("POST", f"{API}/sign-in-codes", SignInCode)
+
+    def event_stream(
+        self,
+        last_event_id: str | None = None,
+        *,
+        idle_s: float = 45.0,
+        connected: Callable[[], None] | None = None,
+        disconnected: Callable[[str, float], None] | None = None,
+    ) -> EventStream:
+        """The caller's events from `last_event_id` on, over this client's connections; see EventStream."""
+        return self._http.event_stream(f"{API}/events", last_event_id, idle_s, connected, disconnected)
 
     # -- mail --
 

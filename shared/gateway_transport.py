@@ -19,6 +19,7 @@ import msgspec
 
 from .gateway_errors import GatewayError, GatewayProblem, GatewayUnreachable, problem_of, unreachable
 from .http_connection import back_off_s, base_url, open_client, retry_after_s
+from .sse_client import EventStream
 
 __all__ = ["Body", "Credential", "Transport", "credential_headers", "part"]
 
@@ -89,6 +90,27 @@ class Transport:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"
+
+    def event_stream(
+        self,
+        path: str,
+        last_event_id: str | None,
+        idle_s: float,
+        connected: Callable[[], None] | None,
+        disconnected: Callable[[str, float], None] | None,
+    ) -> EventStream:
+        """An event stream over the same connections and with the same credential."""
+        return EventStream(
+            f"{self.url}{path}",
+            self._headers,
+            last_event_id=last_event_id,
+            client=self._client,
+            idle_s=idle_s,
+            connected=connected,
+            disconnected=disconnected,
+            random=self._random,
+            sleep=self._sleep,
+        )
 
     async def aclose(self) -> None:
         """Close every connection. The object can't be used afterwards."""
