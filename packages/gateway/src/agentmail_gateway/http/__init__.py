@@ -1,0 +1,1 @@
+"""The gateway's HTTP side: routes, authentication, event stream and the life of the process."""
