@@ -61,8 +61,8 @@ async def serving(answers: Iterable[Answer], *, read_body: bool = True) -> Async
                 await writer.drain()
                 if not read_body:
                     break
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # the client hung up, or the test is over
         finally:
             writer.close()
             with suppress(ConnectionError):

@@ -59,13 +59,11 @@ class Watch:
     async def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
 
-    def open(
-        self, url: str, *, random: float = 0.5, idle_s: float = 30.0, last_event_id: str | None = None
-    ) -> EventStream:
+    def open(self, url: str, *, random: float = 0.5, idle_s: float = 30.0, after: str | None = None) -> EventStream:
         return EventStream(
             url,
             {"Authorization": "Bearer ama_x"},
-            last_event_id=last_event_id,
+            last_event_id=after,
             idle_s=idle_s,
             connected=self.connected,
             disconnected=self.disconnected,
@@ -206,9 +204,12 @@ async def test_silence_is_measured_between_any_two_bytes_so_that_comments_count(
         limits.append(request.extensions["timeout"])
         return httpx2.Response(200, headers={"Content-Type": "text/event-stream"}, content=b": ping\n\ndata: a\n\n")
 
-    async with httpx2.AsyncClient(transport=httpx2.MockTransport(note), timeout=1) as client:
-        async with EventStream("http://gateway.test/", {}, client=client) as stream:
-            assert await take(stream, 1) == ["a"]
+    transport = httpx2.MockTransport(note)
+    async with (
+        httpx2.AsyncClient(transport=transport, timeout=1) as client,
+        EventStream("http://gateway.test/", {}, client=client) as stream,
+    ):
+        assert await take(stream, 1) == ["a"]
     assert limits == [{"connect": 10.0, "read": 45.0, "write": 45.0, "pool": 45.0}]
 
 
