@@ -19,12 +19,9 @@ class Home:
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> "Home":
         """``AGENTMAIL_HOME``, else the platform's folder for a user's application data."""
-        named = environ.get("AGENTMAIL_HOME", "").strip()
-        if named:
-            return cls(Path(named).expanduser().absolute())
-        import platformdirs
+        from .vendor.settings import data_home
 
-        return cls(platformdirs.user_data_path("agentmail", appauthor=False))
+        return cls(data_home(environ))
 
     @property
     def gateway(self) -> Path:
@@ -40,11 +37,6 @@ class Home:
     def token_file(self) -> Path:
         """The person's token, mode 0600."""
         return self.gateway / "person.token"
-
-    @property
-    def up_lock(self) -> Path:
-        """Locked while an `agentmail up` works on this folder."""
-        return self.root / "up.lock"
 
     @property
     def up_state(self) -> Path:

@@ -73,7 +73,7 @@ class Follower:
         await asyncio.gather(self._reader, return_exceptions=True)
 
     async def _read(self) -> None:
-        from .vendor.sse_client import EventStreamError
+        from .vendor.sse_client import EventTooLargeError, StreamRefusedError
 
         try:
             async with self._client.event_stream(connected=self._on_connected) as stream:
@@ -82,7 +82,7 @@ class Follower:
                         self._on_progress(event.data)
                     elif event.event in {"turn_state", "reset", "new_mail"}:
                         self._wake.set()
-        except EventStreamError:
+        except (StreamRefusedError, EventTooLargeError):
             # No events for this caller: looking again does it.
             self._connected.set()
 

@@ -1,6 +1,5 @@
 """`agents` and `agent add|rotate|pause|resume|remove`."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -14,11 +13,11 @@ if TYPE_CHECKING:
 
 __all__ = ["agent", "agents"]
 
-_KEY_FILE = click.option(
-    "--key-file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write the key to this file (mode 0600) instead of printing it.",
+_SAVE = click.option(
+    "--save-key",
+    "save",
+    is_flag=True,
+    help="Don't print the key but keep it where the agent's bridge on this machine looks for it.",
 )
 
 
@@ -45,13 +44,14 @@ def agent() -> None:
     """Administer an agent. The agents of this machine are set up by "agentmail up"."""
 
 
-def _hand_over(options: Common, issued: "IssuedKey", key_file: Path | None) -> None:
+def _hand_over(options: Common, issued: "IssuedKey", save: bool) -> None:
     """Give the key to the person once: on the terminal, or in a file that only they can read."""
-    if key_file is None:
+    if not save:
         options.show(issued, lambda: issued.key)
         return
-    write_private(key_file.absolute(), issued.key + "\n")
-    options.show({"name": issued.name, "key_file": str(key_file)}, lambda: f"the key of {issued.name} is in {key_file}")
+    file = options.home.key_file(issued.name)
+    write_private(file, issued.key + "\n")
+    options.show({"name": issued.name, "key_file": str(file)}, lambda: f"the key of {issued.name} is in {file}")
 
 
 @agent.command(short_help="Make an agent and print its key, once.")
@@ -59,22 +59,22 @@ def _hand_over(options: Common, issued: "IssuedKey", key_file: Path | None) -> N
 @click.option(
     "--max-mode", type=TIERS, default="workspace", show_default=True, help="The highest tier it may work under."
 )
-@_KEY_FILE
+@_SAVE
 @common
-def add(options: Common, name: str, max_mode: str, key_file: Path | None) -> None:
+def add(options: Common, name: str, max_mode: str, save: bool) -> None:
     """Make an agent and print its key, this once. Its bridge reads the key from AGENTMAIL_AGENT_KEY_FILE."""
 
     async def work(client: "GatewayClient") -> "IssuedKey":
         return await client.add_agent(name, cast("Tier", max_mode))
 
-    _hand_over(options, options.talk(work), key_file)
+    _hand_over(options, options.talk(work), save)
 
 
 @agent.command(short_help="Give an agent a new key and print it, once.")
 @click.argument("name")
-@_KEY_FILE
+@_SAVE
 @common
-def rotate(options: Common, name: str, key_file: Path | None) -> None:
+def rotate(options: Common, name: str, save: bool) -> None:
     """Give an agent a new key; the old one stops working at once.
 
     For a bridge that "agentmail up" started, restart that: it sees that its key is old and makes a new one.
@@ -83,7 +83,7 @@ def rotate(options: Common, name: str, key_file: Path | None) -> None:
     async def work(client: "GatewayClient") -> "IssuedKey":
         return await client.rotate_agent(name)
 
-    _hand_over(options, options.talk(work), key_file)
+    _hand_over(options, options.talk(work), save)
 
 
 def _change(options: Common, name: str, done: str, *, paused: bool | None = None, disabled: bool | None = None) -> None:

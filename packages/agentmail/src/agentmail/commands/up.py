@@ -1,0 +1,77 @@
+"""`up`."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from ..home import Home, make_private
+from ..terminal import safe_block
+
+if TYPE_CHECKING:
+    from ..up.supervisor import Options
+
+__all__ = ["up"]
+
+DEFAULT_PORT = 8180
+
+
+@click.command(short_help="Start the gateway and a bridge for every agent on this machine.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="Port on 127.0.0.1; 0 takes any free one.",
+)
+@click.option("--allow-root", is_flag=True, help="As root: let agents run as root.")
+@click.option("--no-greeting", is_flag=True, help="Send no greeting to echo on the first run.")
+@click.pass_context
+def up(ctx: click.Context, port: int, allow_root: bool, no_greeting: bool) -> None:
+    """Start the gateway, and a bridge for every agent found on this machine; keep them running until Ctrl-C.
+
+    The first Ctrl-C stops everything in order, the second at once. Data and logs lie in one folder (AGENTMAIL_HOME),
+    and nothing is reachable from other machines.
+    """
+    from ..up.supervisor import Options
+    from ..vendor.state_lock import StateLock, StateLocked
+
+    home = Home.of(os.environ)
+    make_private(home.root)
+    options = Options(
+        port=port,
+        port_given=ctx.get_parameter_source("port") is not ParameterSource.DEFAULT,
+        allow_root=allow_root,
+        greeting=not no_greeting,
+        root=hasattr(os, "geteuid") and os.geteuid() == 0,
+    )
+    try:
+        lock = StateLock.acquire(home.root, "agentmail up")
+    except StateLocked as error:
+        click.echo(f"AgentMail runs already: {home.url() or 'starting'} ({error.holder})")
+        click.echo("Who is ready: agentmail agents")
+        return
+    with lock:
+        asyncio.run(_run(home, options, lambda line: click.echo(safe_block(line))))
+
+
+async def _run(home: Home, options: "Options", say: Callable[[str], None]) -> None:
+    from ..up.find import find_program
+    from ..up.supervisor import Supervisor
+
+    supervisor = Supervisor(home, os.environ, options, say=say, find=lambda kind: find_program(kind, os.environ))
+
+    def stop() -> None:
+        (supervisor.force if supervisor.stop.is_set() else supervisor.stop).set()
+
+    loop = asyncio.get_running_loop()
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if (number := getattr(signal, name, None)) is not None:
+            with suppress(NotImplementedError):
+                loop.add_signal_handler(number, stop)
+    await supervisor.run()

@@ -1,0 +1,170 @@
+"""The bridges of this machine's agents: which are started, and what to say of each."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from ..connect import translate
+from ..errors import CliError
+from ..home import Home
+from .fleet import AGENTS, AgentKind, bridge_program, is_installed
+from .keys import ensure_key
+from .presence import agent_line, is_back, missing_line, unready_line
+from .service import Service
+
+if TYPE_CHECKING:
+    from ..vendor.gateway_client import GatewayClient
+
+__all__ = ["Bridges"]
+
+_READY_S = 30.0
+_LOOK_S = 0.15
+_AS_ROOT = "not started: this is root, and an agent would run as root; use another user, or: agentmail up --allow-root"
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    kind: AgentKind
+    service: Service
+    task: asyncio.Task[None]
+    began: datetime
+
+
+class Bridges:
+    """Starts, reports on and stops the bridges.
+
+    `found` says for each agent whether its program is on this machine. `say` prints a line, `changed` is called when a
+    process changed. `root`: this process is the superuser; `allow_root`: agents may run as such.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        environ: Mapping[str, str],
+        *,
+        url: str,
+        root: bool,
+        allow_root: bool,
+        say: Callable[[str], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self._home = home
+        self._environ = environ
+        self._url = url
+        self._root = root
+        self._allow_root = allow_root
+        self._say = say
+        self._tell = changed
+        self._moved = asyncio.Event()
+        self._running: dict[str, _Running] = {}
+        self.ready: set[str] = set()
+
+    def pids(self) -> list[tuple[str, int]]:
+        """(name, pid) of every bridge that runs."""
+        return [(name, pid) for name, bridge in self._running.items() if (pid := bridge.service.pid) is not None]
+
+    async def start(self, admin: "GatewayClient", find: Callable[[AgentKind], Awaitable[bool]]) -> None:
+        """Start a bridge for `echo` and for each agent that `find` finds; say at once why one is not started."""
+        for line in await asyncio.gather(*(self._start(admin, kind, find) for kind in AGENTS)):
+            if line is not None:
+                self._say(line)
+
+    async def _start(
+        self, admin: "GatewayClient", kind: AgentKind, find: Callable[[AgentKind], Awaitable[bool]]
+    ) -> str | None:
+        if not is_installed(kind.module):
+            package = kind.module.replace("_", "-")
+            return _line(kind.name, f"the package {package} is not installed beside this program; install it there")
+        if kind.runs_programs and not await find(kind):
+            return _line(kind.name, missing_line(kind.label, kind.name))
+        if kind.runs_programs and self._root and not self._allow_root:
+            return _line(kind.name, _AS_ROOT)
+        try:
+            await self._key(admin, kind)
+        except CliError as error:
+            return _line(kind.name, error.line())
+        service: Service
+
+        async def prepare() -> None:
+            if service.starts:
+                await self._key(admin, kind)
+
+        service = Service(
+            lambda: bridge_program(
+                self._home, self._environ, kind, self._url, allow_root=self._allow_root or not kind.runs_programs
+            ),
+            say=self._say,
+            changed=self._on_change,
+            prepare=prepare,
+        )
+        began = datetime.now(UTC)
+        self._running[kind.name] = _Running(kind, service, asyncio.create_task(service.run()), began)
+        return None
+
+    async def _key(self, admin: "GatewayClient", kind: AgentKind) -> None:
+        from ..vendor.gateway_client import GatewayError
+
+        try:
+            await ensure_key(admin, self._home, kind.name)
+        except GatewayError as error:
+            raise translate(error) from error
+
+    def _on_change(self) -> None:
+        self._moved.set()
+        self._tell()
+
+    async def report(self, admin: "GatewayClient", ready: Callable[[str], None]) -> None:
+        """Say one line per started bridge as soon as it is known; `ready` is called with the name of each that is."""
+        waiting = dict(self._running)
+        try:
+            async with asyncio.timeout(_READY_S):
+                while waiting:
+                    await self._look(admin, waiting, ready)
+                    await self._next_look()
+        except TimeoutError:
+            for name in waiting:
+                self._say(_line(name, "is still starting; later: agentmail agents"))
+
+    async def _look(self, admin: "GatewayClient", waiting: dict[str, _Running], ready: Callable[[str], None]) -> None:
+        from ..vendor.gateway_client import GatewayError
+
+        try:
+            agents = {agent.name: agent for agent in (await admin.list_agents()).items}
+        except GatewayError:
+            return
+        for name, bridge in list(waiting.items()):
+            agent = agents.get(name)
+            if agent is not None and is_back(agent, bridge.began):
+                self._say(_line(name, agent_line(agent)))
+                if agent.ready:
+                    ready(name)
+            elif bridge.service.ends:
+                service = bridge.service
+                self._say(_line(name, unready_line(service.why_ended, service.last_line, str(self._home.log(name)))))
+            else:
+                continue
+            del waiting[name]
+
+    async def _next_look(self) -> None:
+        self._moved.clear()
+        try:
+            async with asyncio.timeout(_LOOK_S):
+                await self._moved.wait()
+        except TimeoutError:
+            return
+
+    async def stop(self) -> None:
+        """Stop all bridges, side by side."""
+        await asyncio.gather(*(bridge.service.stop() for bridge in self._running.values()))
+        await asyncio.gather(*(bridge.task for bridge in self._running.values()), return_exceptions=True)
+
+    def kill(self) -> None:
+        """End all bridges at once."""
+        for bridge in self._running.values():
+            bridge.service.kill()
+
+
+def _line(name: str, text: str) -> str:
+    return f"  {name:<9} {text}"
