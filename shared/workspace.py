@@ -189,7 +189,7 @@ class BusyDirectories:
         self._paths: dict[str, Path] = {}
 
     def take(self, path: Path, turn_id: str) -> bool:
-        """Note that `turn_id` works in the real path `path` now; false, and nothing noted, when another is in its way."""
+        """Note that `turn_id` works in the real `path` now; false, and nothing noted, when another is in the way."""
         if any(overlaps(path, taken) for other, taken in self._paths.items() if other != turn_id):
             return False
         self._paths[turn_id] = path
