@@ -16,7 +16,7 @@ _IMPORTANT = re.compile(r"""(?:^|[\s\["'=:])(?:WARNING|ERROR|CRITICAL|warning|er
 
 def is_important(line: str) -> bool:
     """Whether a person at the terminal should see this log line: its level is a warning or worse."""
-    return _IMPORTANT.search(line[:200]) is not None
+    return _IMPORTANT.search(line[:80]) is not None
 
 
 class LineSplitter:
