@@ -1,8 +1,8 @@
 """The idempotency key of what a bridge sends about a turn: the same thing always has the same key.
 
-The reply has ONE key per turn, whatever the attempt. The ledger takes one reply per turn, so this is what the key has to
-say: an outcome that is sent again because its acknowledgement was lost (openclaw#29106), and one that a later attempt
-made in the meantime, are both the reply of that turn, and the gateway answers either with the mail it already stored.
+The reply has ONE key per turn, whatever the attempt. The ledger takes one reply per turn, so this is what the key has
+to say: an outcome that is sent again because its acknowledgement was lost (openclaw#29106), and one that a later
+attempt made in the meantime, are both the reply of that turn, and the gateway answers either with the mail it stored.
 `finish` and `release` are fenced by the lease and carry no key over the wire; theirs, with the lease in it, tells
 entries of the spool apart.
 """
