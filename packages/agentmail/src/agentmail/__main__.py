@@ -51,6 +51,9 @@ def run(argv: Sequence[str]) -> int:
         return _complain(error, as_json=as_json, stream=sys.stderr)
     except click.exceptions.Exit as asked:
         return asked.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return Exit.USAGE
     except click.ClickException as error:
         return _complain(_from_click(error), as_json=as_json, stream=sys.stderr)
     except (KeyboardInterrupt, click.Abort):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from ..errors import LocalError
 from ..home import Home, make_private
 from ..terminal import safe_block
 
@@ -51,11 +52,14 @@ def up(ctx: click.Context, port: int, allow_root: bool, no_greeting: bool) -> No
         root=hasattr(os, "geteuid") and os.geteuid() == 0,
     )
     try:
-        lock = StateLock.acquire(home.root, "agentmail up")
+        lock = StateLock.acquire(home.root, f"process {os.getpid()}")
     except StateLocked as error:
-        click.echo(f"AgentMail runs already: {home.url() or 'starting'} ({error.holder})")
-        click.echo("Who is ready: agentmail agents")
+        holder = f" ({error.holder})" if error.holder else ""
+        click.echo(f"AgentMail runs already{holder}: {home.url() or 'it is just starting'}")
+        click.echo("Who is ready: agentmail agents     Stop it: Ctrl-C where it runs")
         return
+    except OSError as error:
+        raise LocalError(f"can't use the data folder {home.root}: {error.strerror or error}") from error
     with lock:
         asyncio.run(_run(home, options, lambda line: click.echo(safe_block(line))))
 

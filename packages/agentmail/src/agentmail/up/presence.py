@@ -7,12 +7,14 @@ from ..vendor.wire import Agent
 
 __all__ = ["agent_line", "is_back", "missing_line", "unready_line"]
 
+# What a bridge's first heartbeat says, before it has looked at its agent.
+_CHECKING = "the first self-check is running"
 _ORDER = ("plan", "workspace", "full")
 
 
 def is_back(agent: Agent, since: datetime) -> bool:
-    """Whether the agent's bridge was heard of at or after `since`: an older heartbeat may be a dead bridge's."""
-    if not agent.online or not agent.last_seen:
+    """Whether the agent's bridge told what it found, at or after `since`: an older heartbeat may be a dead bridge's."""
+    if not agent.online or not agent.last_seen or (not agent.ready and _CHECKING in agent.lacks):
         return False
     try:
         seen = datetime.fromisoformat(agent.last_seen)
