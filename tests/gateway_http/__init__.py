@@ -1,0 +1,1 @@
+"""The gateway over real sockets and as a real process."""
