@@ -61,7 +61,13 @@ def up(ctx: click.Context, port: int, allow_root: bool, no_greeting: bool) -> No
     except OSError as error:
         raise LocalError(f"can't use the data folder {home.root}: {error.strerror or error}") from error
     with lock:
-        asyncio.run(_run(home, options, lambda line: click.echo(safe_block(line))))
+        asyncio.run(_run(home, options, _say))
+
+
+def _say(line: str) -> None:
+    # A terminal that was closed must not keep the processes from being stopped in order.
+    with suppress(OSError, ValueError):
+        click.echo(safe_block(line))
 
 
 async def _run(home: Home, options: "Options", say: Callable[[str], None]) -> None:

@@ -6,6 +6,7 @@ started on the same data folder is used and left running.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ..connect import translate
@@ -144,7 +145,9 @@ class Supervisor:
         running = self._bridges.pids() if self._bridges else []
         if (pid := self._gateway.pid) is not None:
             running.append(("gateway", pid))
-        leftovers.record(self._home.up_state, running)
+        # A full disk must not end what runs well.
+        with suppress(CliError):
+            leftovers.record(self._home.up_state, running)
 
     async def _stop_all(self) -> None:
         stopping = asyncio.create_task(self._stop_in_order())
