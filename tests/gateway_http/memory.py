@@ -40,6 +40,6 @@ async def call(app: Application, request: Scope, body: Iterable[bytes] = (b"",))
         sent.append(message)
 
     await app(request, receive, send)
-    start = sent[0] if sent else {"status": 0, "headers": []}
+    start: Message = sent[0] if sent else {"status": 0, "headers": []}
     headers = {name.decode(): value.decode("latin-1") for name, value in start["headers"]}
     return Answer(start["status"], headers, b"".join(message.get("body", b"") for message in sent[1:])), sent

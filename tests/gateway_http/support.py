@@ -180,7 +180,7 @@ async def ask(
 
 def dechunk(data: bytes) -> bytes:
     """The content of a complete chunked body."""
-    parts = []
+    parts: list[bytes] = []
     while data:
         size, _, data = data.partition(b"\r\n")
         length = int(size, 16)

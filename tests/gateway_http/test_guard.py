@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 from agentmail_gateway.http.counters import Counters
-from agentmail_gateway.http.exchange import ClientGoneError, Receive, Request, Scope, Send, send_bytes
+from agentmail_gateway.http.exchange import ClientGoneError, Headers, Receive, Request, Scope, Send, send_bytes
 from agentmail_gateway.http.guard import SECURITY_HEADERS, Guard
 from agentmail_gateway.http.origins import AllowList
 from agentmail_gateway.problems import Problem
@@ -18,7 +18,7 @@ from .memory import call, scope
 class App:
     """Answers `content`, or raises `error`, perhaps after the answer began."""
 
-    def __init__(self, error: Exception | None = None, *, begun: bool = False, headers: object = None) -> None:
+    def __init__(self, error: Exception | None = None, *, begun: bool = False, headers: Headers | None = None) -> None:
         self.error = error
         self.begun = begun
         self.calls = 0
@@ -31,7 +31,7 @@ class App:
             await send({"type": "http.response.body", "body": b"half", "more_body": True})
         if self.error is not None:
             raise self.error
-        await send_bytes(send, 200, b"hello", list(self.headers))
+        await send_bytes(send, 200, b"hello", self.headers)
 
 
 @pytest.fixture
