@@ -10,6 +10,7 @@ import click
 
 from .cli import cli
 from .errors import CliError, Exit, StoppedError, UsageError
+from .spelling import spelled
 from .terminal import json_safe, safe
 
 __all__ = ["main"]
@@ -36,7 +37,7 @@ def _complain(error: CliError, *, as_json: bool, stream: TextIO) -> int:
         }
         stream.write(json_safe(json.dumps({"error": document}, ensure_ascii=False)) + "\n")
     else:
-        stream.write(f"agentmail: {safe(error.line())}\n")
+        stream.write(f"agentmail: {safe(spelled(error.line(), os.environ))}\n")
     return int(error.exit)
 
 

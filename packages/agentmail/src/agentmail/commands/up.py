@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from ..errors import LocalError
 from ..home import Home, make_private
+from ..spelling import spelled
 from ..terminal import safe_block
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def up(ctx: click.Context, port: int, allow_root: bool, no_greeting: bool) -> No
         lock = StateLock.acquire(home.root, f"process {os.getpid()}")
     except StateLocked as error:
         holder = f" ({error.holder})" if error.holder else ""
-        click.echo(f"AgentMail runs already{holder}: {home.url() or 'it is just starting'}")
-        click.echo("Who is ready: agentmail agents     Stop it: Ctrl-C where it runs")
+        _say(f"AgentMail runs already{holder}: {home.url() or 'it is just starting'}")
+        _say("Who is ready: agentmail agents     Stop it: Ctrl-C where it runs")
         return
     except OSError as error:
         raise LocalError(f"can't use the data folder {home.root}: {error.strerror or error}") from error
@@ -67,7 +68,7 @@ def up(ctx: click.Context, port: int, allow_root: bool, no_greeting: bool) -> No
 def _say(line: str) -> None:
     # A terminal that was closed must not keep the processes from being stopped in order.
     with suppress(OSError, ValueError):
-        click.echo(safe_block(line))
+        click.echo(safe_block(spelled(line, os.environ)))
 
 
 async def _run(home: Home, options: "Options", say: Callable[[str], None]) -> None:
