@@ -76,8 +76,8 @@ class Gateway:
         who: Principal,
         *,
         name: str,
-        type: str,
-        chunks: AsyncIterator[bytes],  # noqa: A002
+        type: str,  # noqa: A002 - the name on the wire
+        chunks: AsyncIterator[bytes],
     ) -> wire.Attachment:
         raise NotImplementedError
 

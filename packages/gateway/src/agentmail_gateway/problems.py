@@ -32,7 +32,7 @@ CODES: Final[dict[str, tuple[int, str]]] = {
 }
 
 
-class Problem(Exception):
+class Problem(Exception):  # noqa: N818 - the name of RFC 9457
     """A refusal with its HTTP `status`, stable `code`, `title`, and a `detail` that says what happened and what to do.
 
     `code` is a key of `CODES`. `retry_after_s` says, in seconds, when trying again makes sense; None when waiting does

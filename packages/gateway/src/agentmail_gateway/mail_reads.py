@@ -1,0 +1,190 @@
+"""Mail as callers see it: one, a box, a thread's. Reading changes nothing (mcp_agent_mail#254)."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from .core import Caller, Core
+from .principal import Principal
+from .problems import invalid, not_found
+from .store.interface import Reader, Tx
+from .times import text
+from .trust import asked_mode
+from .turn_rows import TURN_COLUMNS, TurnRow, receipt_of, row_of
+from .vendor import addressing, wire
+from .visibility import SEEN, seen_parameters, thread_of
+
+__all__ = ["get_mail", "list_mails", "mails_of", "read_mail", "set_read", "turns_of_mails", "visible_in_thread"]
+
+_COLUMNS: Final = (
+    "m.id, m.thread, m.sender, m.created, m.reply_to, m.auto, m.mode, m.cap, m.workspace, m.turns, m.to_ids, m.cc_ids, "
+    "m.attachments, m.subject, m.body, "
+    "coalesce((SELECT unread FROM box WHERE owner = ? AND sent = 0 AND mail = m.id), 0)"
+)
+_decode_attachments = msgspec.json.Decoder(tuple[wire.Attachment, ...]).decode
+
+
+async def list_mails(
+    core: Core,
+    who: Principal,
+    *,
+    box: str,
+    unread: bool | None,
+    sender: str | None,
+    thread: str | None,
+    after: str | None,
+    limit: int,
+) -> wire.Page[wire.Mail]:
+    """A page of the caller's mail, oldest first; `box` is ``inbox``, ``sent`` or ``all``.
+
+    `unread` True or False, `sender` (a name) and `thread` narrow it. Raises Problem ``invalid``.
+    """
+    caller = core.caller(who)
+    size = core.page_size(limit)
+    start = core.cursor("mail", after)
+    if box not in ("inbox", "sent", "all"):
+        raise invalid("`box` is `inbox`, `sent` or `all`.")
+    conditions, values = "mail > ?", [start]
+    if unread is not None:
+        conditions += " AND unread = 1" if unread else " AND unread = 0"
+    if sender is not None:
+        account = core.accounts.by_name.get(_name(sender))
+        if account is None:
+            return wire.Page(())
+        conditions += " AND sender = ?"
+        values.append(account.id)
+    if thread is not None:
+        conditions += " AND thread = ?"
+        values.append(core.ids.head("thr", thread) or 0)
+    parts: list[str] = []
+    parameters: list[int] = []
+    if box != "sent":
+        # Unread mail lies in the inbox only; without the column `sent` its own index is used.
+        in_box = "" if unread else "sent = 0 AND "
+        parts.append(f"SELECT mail FROM box WHERE owner = ? AND {in_box}{conditions}")  # noqa: S608 - own texts
+        parameters += (caller.account.id, *values)
+    if box != "inbox" and not unread:
+        of_turn = " AND thread = ?" if caller.turn else ""
+        parts.append(f"SELECT mail FROM box WHERE owner = ? AND sent = 1 AND {conditions}{of_turn}")  # noqa: S608
+        parameters += (caller.account.id, *values, *((caller.turn.thread,) if caller.turn else ()))
+    if not parts:
+        return wire.Page(())
+    query = f"{' UNION '.join(parts)} ORDER BY mail LIMIT ?"
+
+    def page(reader: Reader) -> wire.Page[wire.Mail]:
+        numbers = [row[0] for row in reader.execute(query, (*parameters, size + 1)).fetchall()]
+        mails = mails_of(core, reader, caller, numbers[:size])
+        return wire.Page(mails, mails[-1].id if len(numbers) > size else None)
+
+    if sender is None and unread is None and thread is None:
+        return core.store.read(page)
+    return await core.store.read_aside(page)
+
+
+async def get_mail(core: Core, who: Principal, mail_id: str) -> wire.Mail:
+    """One mail. Raises Problem ``not_found``."""
+    caller = core.caller(who)
+    number = core.head("mail", mail_id, "mail")
+
+    def one(reader: Reader) -> wire.Mail:
+        if thread_of(reader, caller, number) is None:
+            raise not_found("mail")
+        return read_mail(core, reader, caller, number)
+
+    return core.store.read(one)
+
+
+async def set_read(core: Core, who: Principal, mail_id: str, read: bool) -> None:
+    """Mark a mail in the caller's inbox as read or unread; again is the same. Raises Problem ``not_found``."""
+    caller = core.caller(who)
+    number = core.head("mail", mail_id, "mail")
+
+    def mark(tx: Tx) -> None:
+        changed = tx.execute(
+            "UPDATE box SET unread = ? WHERE owner = ? AND sent = 0 AND mail = ? AND unread = ?",
+            (int(not read), caller.account.id, number, int(read)),
+        )
+        if changed.rowcount == 0 and thread_of(tx, caller, number) is None:
+            raise not_found("mail")
+
+    await core.store.write(mark)
+
+
+def read_mail(core: Core, reader: Reader, caller: Caller, number: int) -> wire.Mail:
+    """The mail of that number, which the caller is known to see."""
+    return mails_of(core, reader, caller, (number,))[0]
+
+
+def mails_of(core: Core, reader: Reader, caller: Caller, numbers: Sequence[int]) -> tuple[wire.Mail, ...]:
+    """The mails of those numbers, all known to be seen by the caller, in the order of numbers."""
+    rows = reader.execute(
+        f"SELECT {_COLUMNS} FROM json_each(?) j CROSS JOIN mails m ON m.id = j.value ORDER BY m.id",  # noqa: S608
+        (caller.account.id, _json(numbers)),
+    ).fetchall()
+    turns: dict[int, list[TurnRow]] = {}
+    for turn in turns_of_mails(reader, [row[0] for row in rows if row[9]]):
+        turns.setdefault(turn.mail, []).append(turn)
+    return tuple([_mail(core, caller, row, turns.get(row[0], ())) for row in rows])
+
+
+def turns_of_mails(reader: Reader, numbers: Sequence[int]) -> list[TurnRow]:
+    """The turns of mails, oldest first."""
+    if not numbers:
+        return []
+    rows = reader.execute(
+        f"SELECT {TURN_COLUMNS} FROM json_each(?) j CROSS JOIN mails m ON m.id = j.value "  # noqa: S608 - constants
+        "CROSS JOIN turns t ON t.id > m.id AND t.id <= m.id + m.turns ORDER BY t.id",
+        (_json(numbers),),
+    ).fetchall()
+    return [row_of(row) for row in rows]
+
+
+def visible_in_thread(reader: Reader, caller: Caller, thread: int, newest: int) -> list[int]:
+    """The numbers of the `newest` mails of a thread that the caller sees, oldest first."""
+    rows = reader.execute(
+        f"SELECT id FROM mails m WHERE thread = ? AND {SEEN} ORDER BY id DESC LIMIT ?",  # noqa: S608 - constant
+        (thread, *seen_parameters(caller), newest),
+    ).fetchall()
+    return [row[0] for row in reversed(rows)]
+
+
+def _mail(core: Core, caller: Caller, row: tuple[Any, ...], turns: Iterable[TurnRow]) -> wire.Mail:
+    number, thread, sender, created, reply_to, auto, asked, cap, workspace = row[:9]
+    _, to_ids, cc_ids, attachments, subject, body, unread = row[9:]
+    everything = caller.is_person or sender == caller.account.id
+    return wire.Mail(
+        core.ids.text("mail", number),
+        core.ids.text("thr", thread),
+        core.accounts.by_id[sender].ref,
+        _refs(core, to_ids),
+        _refs(core, cc_ids),
+        subject,
+        body,
+        text(created),
+        None if reply_to is None else core.ids.text("mail", reply_to),
+        auto,
+        asked_mode(asked, cap),
+        workspace,
+        () if attachments is None else _decode_attachments(attachments),
+        bool(unread),
+        tuple([receipt_of(core, turn) for turn in turns if everything or turn.agent == caller.account.id]),
+    )
+
+
+def _refs(core: Core, numbers: str) -> tuple[wire.AddressRef, ...]:
+    if not numbers:
+        return ()
+    by_id = core.accounts.by_id
+    return tuple([by_id[int(number)].ref for number in numbers.split(",")])
+
+
+def _json(numbers: Sequence[int]) -> str:
+    return f"[{','.join(map(str, numbers))}]"
+
+
+def _name(text_: str) -> str:
+    try:
+        return addressing.parse(text_).name
+    except addressing.AddressError as error:
+        raise invalid(f"`from` is no address: {error}.") from None

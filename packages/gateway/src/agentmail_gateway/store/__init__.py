@@ -1,0 +1,1 @@
+"""The durable store: one writer, many readers, and what they promise (`interface`)."""
