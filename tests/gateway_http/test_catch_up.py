@@ -1,0 +1,118 @@
+"""Resuming under every interleaving of commits, announcements and reads: nothing lost, nothing doubled, in order."""
+
+import asyncio
+import re
+from typing import Any, cast
+
+from agentmail_gateway.events import StoredEvent
+from agentmail_gateway.gateway import Gateway
+from agentmail_gateway.http import event_stream
+from agentmail_gateway.http.attempts import FailedAttempts
+from agentmail_gateway.http.authentication import Authenticator, Caller
+from agentmail_gateway.http.counters import Counters
+from agentmail_gateway.http.event_hub import Hub
+from agentmail_gateway.http.event_stream import stream_events
+from agentmail_gateway.http.exchange import Message, Request
+from agentmail_gateway.http.origins import AllowList
+from agentmail_gateway.http.route import Call
+from agentmail_gateway.http.settings import HttpSettings, Services
+from agentmail_gateway.principal import Principal
+from hypothesis import given
+from hypothesis import strategies as st
+
+from .memory import scope
+
+ADA = Principal("person", "ada")
+
+
+class Store:
+    """Commits become visible to reads at once and are announced to the hub later, as with a writer thread."""
+
+    def __init__(self, read_steps: int) -> None:
+        self.events: list[StoredEvent] = []
+        self.announced = 0
+        self.read_steps = read_steps
+        self.hub = Hub(self.last_event_id, self._pushed)
+
+    def last_event_id(self) -> int:
+        return len(self.events)
+
+    async def _pushed(self, turns: list[str]) -> None:
+        del turns
+
+    def commit(self, to: str) -> None:
+        self.events.append(StoredEvent(len(self.events) + 1, to, "new_mail", {}))
+
+    def announce(self) -> None:
+        for event in self.events[self.announced : self.announced + 1]:
+            self.hub.publish(event.id, event.to, event.type, event.data)
+            self.announced += 1
+
+    async def events_after(self, who: Principal, cursor: int, limit: int) -> list[StoredEvent] | None:
+        found = [event for event in self.events if event.id > cursor and event.to == who.name][:limit]
+        for _ in range(self.read_steps):
+            await asyncio.sleep(0)
+        return found if cursor <= len(self.events) else None
+
+
+async def run(store: Store, cursor: int, actions: list[str]) -> list[int]:
+    """The ids that a stream resumed after `cursor` is given while `actions` happen."""
+    written: list[bytes] = []
+    services = Services(
+        gateway=cast("Gateway", store),
+        hub=store.hub,
+        authenticator=cast("Authenticator", FailedAttempts(lambda: 0.0)),
+        counters=Counters(),
+        settings=HttpSettings(AllowList.of("127.0.0.1")),
+    )
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        written.append(message.get("body", b""))
+        await asyncio.sleep(0)
+
+    request = Request(scope("GET", "/api/v1/events", {"Last-Event-ID": str(cursor)}), receive)
+    call = Call(services, request, Caller(ADA, lambda: True))
+    stream = asyncio.create_task(stream_events(call, send))
+    for action in actions:
+        match action:
+            case "ada" | "bob":
+                store.commit(action)
+            case "announce":
+                store.announce()
+            case _:
+                await asyncio.sleep(0)
+    while store.announced < len(store.events):
+        store.announce()
+    wanted = [event.id for event in store.events if event.to == "ada" and event.id > cursor]
+    for _ in range(20 * len(wanted) + 200):
+        await asyncio.sleep(0)
+    store.hub.close()
+    await asyncio.wait_for(stream, 10)
+    return [int(match) for match in re.findall(rb"id: (\d+)\nevent: new_mail", b"".join(written))]
+
+
+@given(
+    before=st.lists(st.sampled_from(["ada", "bob"]), max_size=12),
+    actions=st.lists(st.sampled_from(["ada", "bob", "announce", "step"]), max_size=40),
+    read_steps=st.integers(0, 4),
+    data=st.data(),
+)
+def test_a_resumed_stream_says_everything_once_and_in_order(
+    before: list[str], actions: list[str], read_steps: int, data: Any
+) -> None:
+    store = Store(read_steps)
+    for to in before:
+        store.commit(to)
+    for _ in range(data.draw(st.integers(0, len(before)))):
+        store.announce()
+    cursor = data.draw(st.integers(0, len(before)))
+    page, event_stream.BACKLOG_PAGE = event_stream.BACKLOG_PAGE, data.draw(st.integers(1, 5))
+    try:
+        seen = asyncio.run(run(store, cursor, actions))
+    finally:
+        event_stream.BACKLOG_PAGE = page
+    assert seen == [event.id for event in store.events if event.to == "ada" and event.id > cursor]
