@@ -2,8 +2,9 @@
 
 import asyncio
 import re
-from typing import Any, cast
+from typing import cast
 
+import pytest
 from agentmail_gateway.events import StoredEvent
 from agentmail_gateway.gateway import Gateway
 from agentmail_gateway.http import event_stream
@@ -17,7 +18,7 @@ from agentmail_gateway.http.origins import AllowList
 from agentmail_gateway.http.route import Call
 from agentmail_gateway.http.settings import HttpSettings, Services
 from agentmail_gateway.principal import Principal
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from .memory import scope
@@ -84,35 +85,43 @@ async def run(store: Store, cursor: int, actions: list[str]) -> list[int]:
             case "announce":
                 store.announce()
             case _:
-                await asyncio.sleep(0)
+                for _ in range(int(action)):
+                    await asyncio.sleep(0)
     while store.announced < len(store.events):
         store.announce()
     wanted = [event.id for event in store.events if event.to == "ada" and event.id > cursor]
-    for _ in range(20 * len(wanted) + 200):
+    for _ in range(40 * len(wanted) + 200):
         await asyncio.sleep(0)
     store.hub.close()
     await asyncio.wait_for(stream, 10)
     return [int(match) for match in re.findall(rb"id: (\d+)\nevent: new_mail", b"".join(written))]
 
 
+TO = ("ada", "bob")
+STEPS = ("2", "9", "90")
+
+
+@settings(max_examples=300)
 @given(
-    before=st.lists(st.sampled_from(["ada", "bob"]), max_size=12),
-    actions=st.lists(st.sampled_from(["ada", "bob", "announce", "step"]), max_size=40),
-    read_steps=st.integers(0, 4),
-    data=st.data(),
+    before=st.lists(st.sampled_from(TO), max_size=8),
+    heard=st.integers(0, 8),
+    cursor=st.integers(0, 8),
+    actions=st.lists(st.sampled_from((*TO, "announce", *STEPS)), max_size=30),
+    read_steps=st.sampled_from((0, 1, 4, 25)),
+    page=st.integers(1, 5),
 )
+@example([], 0, 0, ["9", "ada", "announce", "90"], 25, 5).via("announced while the last read was on its way")
+@example(["ada"], 0, 0, ["90", "announce"], 0, 5).via("read first, announced afterwards")
 def test_a_resumed_stream_says_everything_once_and_in_order(
-    before: list[str], actions: list[str], read_steps: int, data: Any
+    before: list[str], heard: int, cursor: int, actions: list[str], read_steps: int, page: int
 ) -> None:
     store = Store(read_steps)
     for to in before:
         store.commit(to)
-    for _ in range(data.draw(st.integers(0, len(before)))):
+    for _ in range(heard):
         store.announce()
-    cursor = data.draw(st.integers(0, len(before)))
-    page, event_stream.BACKLOG_PAGE = event_stream.BACKLOG_PAGE, data.draw(st.integers(1, 5))
-    try:
-        seen = asyncio.run(run(store, cursor, actions))
-    finally:
-        event_stream.BACKLOG_PAGE = page
-    assert seen == [event.id for event in store.events if event.to == "ada" and event.id > cursor]
+    start = min(cursor, len(before))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(event_stream, "BACKLOG_PAGE", page)
+        seen = asyncio.run(run(store, start, actions))
+    assert seen == [event.id for event in store.events if event.to == "ada" and event.id > start]
