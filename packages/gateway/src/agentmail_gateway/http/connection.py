@@ -1,4 +1,6 @@
-"""The HTTP connection as this project needs it: uvicorn's, its head bounded, slow readers cut off."""
+"""The HTTP connection as this project needs it: uvicorn's, its head bounded in size and time, slow readers cut off."""
+
+import asyncio
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -9,15 +11,29 @@ __all__ = ["HttpConnection"]
 
 MAX_HEADERS = 100
 MAX_HEADER_BYTES = 64 * 1024
+HEAD_S = 30.0
 
 
 class HttpConnection(HttpToolsProtocol):
     """One client's connection."""
 
+    _head_bytes = 0
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._head_came()
+
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.scope["extensions"] = {TRANSPORT_KEY: {"transport": self.transport}}
         self._head_bytes = 0
+        if self._deadline is None:
+            self._expect_head()
 
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
@@ -26,6 +42,20 @@ class HttpConnection(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         super().on_header(name, value)
         self._count(len(name) + len(value))
+
+    def on_headers_complete(self) -> None:
+        self._head_came()
+        super().on_headers_complete()
+
+    def _expect_head(self) -> None:
+        # uvicorn's own timer runs between two requests only: without this one a head that never ends would keep a
+        # connection open for good.
+        self._deadline = self.loop.call_later(HEAD_S, self.timeout_keep_alive_handler)
+
+    def _head_came(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
     def _count(self, size: int) -> None:
         # The parser knows no bounds of its own; an error in a callback ends the request as unreadable.

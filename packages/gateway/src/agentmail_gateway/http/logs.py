@@ -15,7 +15,7 @@ import structlog
 __all__ = ["LogFormat", "configure", "masked"]
 
 LogFormat = Literal["json", "text"]
-KEY = re.compile(r"\b(am[apst]_)[A-Za-z0-9_-]{8,}")
+KEY = re.compile(r"\b(am[acpst]_)[A-Za-z0-9_-]{8,}")
 
 
 def masked(text: str) -> str:
