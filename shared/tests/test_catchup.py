@@ -132,10 +132,14 @@ def test_a_reset_starts_over() -> None:
     assert _offered(catchup) == ["turn_1", "turn_3"]
 
 
-def test_a_reset_without_an_id_forgets_the_cursor() -> None:
+@pytest.mark.parametrize("by_event", [False, True])
+def test_a_reset_without_an_id_forgets_the_cursor(by_event: bool) -> None:
     catchup = Catchup()
     _mail(catchup, 50, "turn_4")
-    catchup.event(None, "reset", {})
+    if by_event:
+        catchup.event(None, "reset", {})
+    else:
+        catchup.reset()
     assert catchup.cursor is None
     assert _mail(catchup, 3, "turn_1")
 
