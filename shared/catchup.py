@@ -9,7 +9,7 @@ event still shows it (hermes-agent#60637). The ledger has the last word in any c
 import heapq
 from collections.abc import Mapping, Sequence
 
-from .bounded import BoundedSet
+from .bounded import BoundedDict
 from .wire import FINAL_STATES, Turn
 
 __all__ = ["Catchup"]
@@ -32,7 +32,8 @@ class Catchup:
         self._said_queued: set[str] = set()
         self._listed_in_hand: set[str] = set()
         self._remembered = remembered
-        self._ended: BoundedSet[str] = BoundedSet(remembered)
+        # With the number of the reading that was the last to begin before the turn ended: a later one knows better.
+        self._ended: BoundedDict[str, int] = BoundedDict(remembered)
 
     @property
     def waiting(self) -> int:
@@ -55,8 +56,8 @@ class Catchup:
             self.cursor = event_id
         turn_id = data.get("turn_id")
         if isinstance(turn_id, str) and turn_id:
-            if type == "new_mail":
-                self._offer(turn_id)
+            if type == "new_mail" and turn_id not in self._ended and turn_id not in self._in_hand:
+                self._wait(turn_id)
             elif type == "turn_state":
                 self._changed(turn_id, data.get("state"))
         return True
@@ -71,10 +72,13 @@ class Catchup:
         if listing != self._listing:
             return
         for turn in turns:
-            if turn.state == "queued" and turn.id in self._in_hand:
+            if turn.state != "queued":
+                continue
+            if turn.id in self._in_hand:
                 self._listed_in_hand.add(turn.id)
-            elif turn.state == "queued":
-                self._offer(turn.id)
+            elif self._ended.get(turn.id, -1) < listing:
+                self._ended.pop(turn.id)
+                self._wait(turn.id)
         if last:
             self.needs_list = False
 
@@ -101,7 +105,7 @@ class Catchup:
         if queued:
             self._wait(turn_id)
         elif final:
-            self._ended.add(turn_id)
+            self._ended[turn_id] = self._listing
 
     def lost(self) -> None:
         """Events may have been missed: the list must be read. What is known stays."""
@@ -114,7 +118,7 @@ class Catchup:
         self.cursor = None
         self._waiting.clear()
         self._known.clear()
-        self._ended = BoundedSet(self._remembered)
+        self._ended = BoundedDict(self._remembered)
 
     def _is_old(self, event_id: str) -> bool:
         if self.cursor is None:
@@ -123,13 +127,9 @@ class Catchup:
             return int(event_id) <= int(self.cursor)
         return event_id == self.cursor
 
-    def _offer(self, turn_id: str) -> None:
-        if turn_id not in self._ended and turn_id not in self._in_hand:
-            self._wait(turn_id)
-
     def _changed(self, turn_id: str, state: object) -> None:
         if state == "queued":
-            self._ended.discard(turn_id)
+            self._ended.pop(turn_id)
             if turn_id in self._in_hand:
                 self._said_queued.add(turn_id)
             else:
@@ -137,7 +137,7 @@ class Catchup:
         elif state in FINAL_STATES:
             self._known.discard(turn_id)
             self._said_queued.discard(turn_id)
-            self._ended.add(turn_id)
+            self._ended[turn_id] = self._listing
 
     def _wait(self, turn_id: str) -> None:
         if turn_id not in self._known:
