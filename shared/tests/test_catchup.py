@@ -174,15 +174,16 @@ def test_a_turn_that_is_queued_again_is_offered_again() -> None:
     assert _offered(catchup) == ["turn_1"]
 
 
-def test_a_turn_that_was_queued_again_and_refused_is_found_by_the_list() -> None:
+def test_a_turn_that_was_queued_again_and_refused_is_found_by_a_list_that_is_being_read() -> None:
     catchup = Catchup()
-    _listed(catchup, "turn_1")
-    for event_id, final in ((1, True), (2, False)):
-        assert catchup.next() == "turn_1"
-        catchup.settle("turn_1", final=final)
-        if final:
-            _state(catchup, event_id, "turn_1")
-    _listed(catchup, "turn_1")
+    _mail(catchup, 1, "turn_1")
+    listing = catchup.begin_list()
+    assert catchup.next() == "turn_1"
+    catchup.settle("turn_1", final=True)
+    _state(catchup, 2, "turn_1")
+    assert catchup.next() == "turn_1"
+    catchup.settle("turn_1", final=False)
+    catchup.offer_page(listing, [_turn("turn_1")], last=True)
     assert _offered(catchup) == ["turn_1"]
 
 
