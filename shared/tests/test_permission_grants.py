@@ -170,11 +170,22 @@ def test_a_newer_answer_takes_the_place_of_an_older_and_expired_ones_go(tmp_path
     assert [(one.tool, one.thread_id) for one in store.grants] == [("bash", "thr_1"), ("edit", None)]
 
 
+def test_a_narrower_answer_leaves_a_wider_one_as_it_was(tmp_path: Path) -> None:
+    store = GrantStore.open(tmp_path / "grants.json")
+    wide = replace(ASK, tier="full")
+    store.add(_grant(ask=wide), NOW)
+    store.add(_grant(ask=ASK, ttl_s=5), NOW)
+    assert store.find(wide, NOW) is not None
+    assert store.find(ASK, NOW + 10) is not None
+
+
 def test_a_thread_is_forgotten_without_the_rest(tmp_path: Path) -> None:
     store = GrantStore.open(tmp_path / "grants.json")
     store.add(_grant("thread"), NOW)
     store.add(_grant("always"), NOW)
+    before = store.path.stat().st_ino
     store.forget_thread("thr_2")
+    assert store.path.stat().st_ino == before
     assert len(store.grants) == 2
     store.forget_thread("thr_1")
     assert (
