@@ -1,0 +1,1 @@
+"""A stand-in for the ZCode command line; see zcode.py."""
