@@ -87,13 +87,17 @@ def test_a_file_torn_at_any_byte_keeps_every_whole_line(tmp_path: Path) -> None:
         again.close()
 
 
-def test_the_file_stays_bounded_and_the_newest_stay_known(tmp_path: Path) -> None:
+def test_the_file_stays_bounded_and_the_newest_stay_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "taken"
+    rewritten: list[Path] = []
+    real = Path.replace
+    monkeypatch.setattr(Path, "replace", lambda self, target: (rewritten.append(self), real(self, target)))
     dedup = RelayDedup.open(path, limit=10)
     for number in range(100):
         assert dedup.take(f"turn_{number}", 1, 1)
         assert path.read_bytes().count(b"\n") < 20
     assert all(dedup.taken(f"turn_{number}", 1, 1) for number in range(90, 100))
+    assert len(rewritten) == 10
     dedup.close()
     assert [entry.name for entry in tmp_path.iterdir()] == ["taken"]
     smaller = RelayDedup.open(path, limit=2)

@@ -1,4 +1,5 @@
 import hashlib
+import os
 import stat
 from pathlib import Path
 
@@ -83,6 +84,17 @@ def test_a_delivered_outcome_is_gone_for_good(tmp_path: Path) -> None:
     spool.remove(entry)
     assert spool.pending() == Spool.open(tmp_path).pending() == ()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_delivered_outcome_does_not_come_back_after_a_power_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = Spool.open(tmp_path)
+    entry = spool.put("turn_1", 1, REPLY)
+    left: list[list[str]] = []
+    monkeypatch.setattr(os, "fsync", lambda _: left.append([path.name for path in tmp_path.iterdir()]))
+    spool.remove(entry)
+    assert left == [[]]
 
 
 def test_an_outcome_is_updated_in_its_place(tmp_path: Path) -> None:
