@@ -8,7 +8,7 @@ from .redact import redact
 from .wire import Failure
 
 __all__ = [
-    "LONGEST_BODY",
+    "LONGEST_ANSWER",
     "answer_body",
     "bridge_fault",
     "empty_answer",
@@ -18,7 +18,7 @@ __all__ = [
     "timed_out",
 ]
 
-LONGEST_BODY = 256 * 1024
+LONGEST_ANSWER = 6 * 1024 * 1024
 LONGEST_PARTIAL = 16 * 1024
 LONGEST_MESSAGE = 8 * 1024
 MOST_TOOLS = 20
@@ -28,7 +28,7 @@ def answer_body(text: str, *, note: str = "", denied_tools: Sequence[str] = (), 
     """The body of an answer: the agent's `text`, then, below a line, what the bridge has to say about the turn.
 
     `note` and each of `remarks` are paragraphs, `denied_tools` names of tools that the tier denied. At most
-    `LONGEST_BODY` bytes: the end of a longer text is left out with a marker.
+    `LONGEST_ANSWER` bytes: of a longer text the middle is left out, with a marker.
     """
     below = [printable(remark).strip() for remark in remarks if remark.strip()]
     if denied_tools:
@@ -38,7 +38,7 @@ def answer_body(text: str, *, note: str = "", denied_tools: Sequence[str] = (), 
     if note.strip():
         below.append(printable(note).strip())
     tail = "\n\n---\n" + "\n\n".join(clip(remark, LONGEST_MESSAGE) for remark in below) if below else ""
-    return clip(printable(text).strip("\n"), LONGEST_BODY - len(tail.encode())) + tail
+    return clip(printable(text).strip("\n"), LONGEST_ANSWER - len(tail.encode()), "middle") + tail
 
 
 def failure_body(failure: Failure, *, partial: str = "", remarks: Iterable[str] = ()) -> str:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from . import permission_mode
+from .addressing import AddressError, normal_name
 from .wire import Tier
 
-__all__ = ["DEFAULT_URL", "Settings", "SettingsError", "data_home", "key_file", "load"]
+__all__ = ["DEFAULT_URL", "Settings", "SettingsError", "data_home", "key_file", "load", "user_home"]
 
 DEFAULT_URL = "http://127.0.0.1:8180"
 LONGEST_TURN_S = 7 * 24 * 3600.0
@@ -75,6 +76,12 @@ def data_home(environ: Mapping[str, str]) -> Path:
     return platformdirs.user_data_path("agentmail", appauthor=False)
 
 
+def user_home(environ: Mapping[str, str]) -> Path:
+    """The home directory of the user, by the environment where it says."""
+    named = environ.get("HOME", "")
+    return Path(named).absolute() if named else Path.home()
+
+
 def key_file(environ: Mapping[str, str], agent_name: str) -> Path:
     """Where `agentmail up` and `agentmail agent add` leave the key of an agent on this machine."""
     return data_home(environ) / "keys" / f"{agent_name}.key"
@@ -84,10 +91,11 @@ def load(environ: Mapping[str, str], agent: str) -> Settings:
     """The settings of the bridge for `agent` (``zcode``). Raises `SettingsError`; touches no file but key files."""
     prefix = f"AGENTMAIL_{agent.upper().replace('-', '_')}"
     name = _text(environ, "AGENTMAIL_AGENT_NAME") or agent
-    if not re.fullmatch(r"\w[\w.-]{0,63}", name):
-        raise SettingsError(
-            "AGENTMAIL_AGENT_NAME", f"{name[:80]!r} is no agent's name", "Use letters, digits, '.', '_' and '-'"
-        )
+    try:
+        name = normal_name(name)
+    except AddressError as error:
+        mend = "Use letters, digits, '.', '_' and '-'"
+        raise SettingsError("AGENTMAIL_AGENT_NAME", str(error).rstrip("."), mend) from None
     state_text = _text(environ, "AGENTMAIL_STATE_DIR")
     state_dir = _path(state_text, environ) if state_text else data_home(environ) / "bridges" / name
     denied = environ.get(f"{prefix}_DISALLOWED_TOOLS")

@@ -1,10 +1,10 @@
 """The words a turn ends with."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ..answer_text import (
-    LONGEST_BODY,
+    LONGEST_ANSWER,
     answer_body,
     bridge_fault,
     failure_body,
@@ -31,10 +31,11 @@ def test_control_characters_of_a_tool_do_not_reach_the_mail() -> None:
     assert "\x1b" not in answer_body("a\x1b[31mred\x00")
 
 
+@settings(max_examples=20, deadline=None)
 @given(st.text(max_size=50), st.text(max_size=50), st.lists(st.text(max_size=20), max_size=5))
 def test_any_text_makes_a_bounded_body(text: str, note: str, tools: list[str]) -> None:
-    body = answer_body(text * 7000, note=note, denied_tools=tools)
-    assert len(body.encode()) <= LONGEST_BODY
+    body = answer_body(text * 140_000, note=note, denied_tools=tools)
+    assert len(body.encode()) <= LONGEST_ANSWER
 
 
 def test_a_failure_mail_has_cause_next_step_and_what_was_said_until_then() -> None:
