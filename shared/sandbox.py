@@ -101,8 +101,7 @@ def arguments(confinement: Confinement, host: Host, command: Sequence[str]) -> l
     workspace = str(confinement.workspace)
     if confinement.tier == "full":
         mounts = ["--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc"]
-        inside = [*start, *mounts, "--dir", HOME, *_bound(confinement.binds)]
-        return [*inside, "--chdir", workspace, "--", *command]
+        return [*start, *mounts, "--chdir", workspace, "--", *command]
     kernel = [
         "--cap-drop",
         "ALL",
