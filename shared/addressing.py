@@ -236,14 +236,10 @@ def _normal_host(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """`text` in NFKC and case-folded, so that folding it again changes nothing. Raises `AddressError`."""
+    """`text` in NFKC and case-folded. Raises `AddressError`."""
     if len(text) > MAX_TEXT:
         raise AddressError(f"{_shown(text)} is too long")
-    # Case folding can undo the normal form and the other way round; two rounds settle every text known to Unicode.
-    folded = text
-    for _ in range(2):
-        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", folded).casefold())
-    return folded
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
 def _require_normal(given: str, normal: str | None) -> None:

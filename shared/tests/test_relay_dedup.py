@@ -91,7 +91,12 @@ def test_the_file_stays_bounded_and_the_newest_stay_known(tmp_path: Path, monkey
     path = tmp_path / "taken"
     rewritten: list[Path] = []
     real = Path.replace
-    monkeypatch.setattr(Path, "replace", lambda self, target: (rewritten.append(self), real(self, target)))
+
+    def replace(self: Path, target: Path) -> Path:
+        rewritten.append(self)
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
     dedup = RelayDedup.open(path, limit=10)
     for number in range(100):
         assert dedup.take(f"turn_{number}", 1, 1)
