@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-from agentmail_gateway.http import event_hub
 from agentmail_gateway.http.event_hub import MAX_WAITING, MAX_WAITING_BYTES, STALLED_PINGS, Hub, Subscriber
 from agentmail_gateway.principal import Principal
 
@@ -146,17 +145,16 @@ async def test_closing_ends_every_stream_and_those_to_come() -> None:
     assert subscribe(hub).end_reason == "closing"
 
 
-async def test_pushed_turns_are_told_in_one_batch_and_for_agents_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_hub, "PUSHED_DELAY_S", 0)
+async def test_pushed_turns_are_told_for_agents_only() -> None:
     told = Told()
     hub = new_hub(told)
     agent, person = subscribe(hub, ZCODE), subscribe(hub)
     for number in (1, 2):
         hub.publish(number, "zcode", "new_mail", {"turn_id": f"turn_{number}"})
         hub.publish(number + 10, "ada", "new_mail", {"turn_id": f"turn_{number + 10}"})
-        for subscriber in (agent, person):
-            hub.written(subscriber, subscriber.take())
-    await hub.told()
+    hub.publish(20, "zcode", "turn_state", {"turn_id": "turn_20"})
+    for subscriber in (agent, person):
+        await hub.written(subscriber, subscriber.take())
     assert told.turns == [["turn_1", "turn_2"]]
 
 

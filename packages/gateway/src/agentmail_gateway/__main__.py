@@ -35,6 +35,7 @@ def _serve(options: Options, allowed: AllowList) -> int:
     from .http.logs import configure
     from .http.server import bind, run
     from .problems import Problem
+    from .store.migrate import SchemaTooNewError
 
     configure(options.log_format)
     try:
@@ -49,6 +50,8 @@ def _serve(options: Options, allowed: AllowList) -> int:
         run(options, allowed, sock)
     except Problem as problem:
         return _fail(1, problem.detail)
+    except SchemaTooNewError as error:
+        return _fail(1, str(error))
     except KeyboardInterrupt:
         return 130
     finally:

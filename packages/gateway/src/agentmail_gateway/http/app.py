@@ -63,7 +63,6 @@ class App:
         if self._pinging is not None:
             with suppress(asyncio.CancelledError):
                 await self._pinging
-        await self.hub.told()
 
     def _stored(self, events: list[StoredEvent]) -> None:
         for event in events:

@@ -19,7 +19,6 @@ MAX_WAITING = 1_000
 MAX_WAITING_BYTES = 512 * 1024
 PING_SLOTS = 12
 STALLED_PINGS = 4
-PUSHED_DELAY_S = 0.02
 EndReason = Literal["closing", "gone", "revoked", "slow"]
 
 
@@ -111,7 +110,7 @@ class Subscriber:
 class Hub:
     """Subscribers by the name of their principal.
 
-    `last_id` gives the newest committed event id; `pushed` is told, in batches, which turns reached their agent.
+    `last_id` gives the newest committed event id; `pushed` is told which turns reached their agent.
     """
 
     def __init__(self, last_id: Callable[[], int], pushed: Callable[[list[str]], Awaitable[None]]) -> None:
@@ -122,8 +121,6 @@ class Hub:
         self._slot_of: dict[Subscriber, int] = {}
         self._turn = 0
         self._published = 0
-        self._reached: list[str] = []
-        self._telling: asyncio.Task[None] | None = None
         self.closing = False
         self.ping_steps = PING_SLOTS
         self.ended: dict[EndReason, int] = {"closing": 0, "gone": 0, "revoked": 0, "slow": 0}
@@ -205,24 +202,9 @@ class Hub:
         for subscriber in self._slot_of:
             subscriber.end("closing")
 
-    def written(self, subscriber: Subscriber, frames: list[Frame]) -> None:
+    async def written(self, subscriber: Subscriber, frames: list[Frame]) -> None:
         """Note that frames were handed to the connection: an agent's turns among them were pushed."""
-        if subscriber.who.kind != "agent":
-            return
-        turns = [item.turn_id for item in frames if item.turn_id is not None]
-        if turns:
-            self._reached += turns
-            if self._telling is None:
-                self._telling = asyncio.get_running_loop().create_task(self._tell())
-
-    async def told(self) -> None:
-        """Return when `pushed` knows of everything that was written."""
-        if self._telling is not None:
-            await self._telling
-
-    async def _tell(self) -> None:
-        # A short wait puts the marks of a burst of mail into one commit.
-        await asyncio.sleep(PUSHED_DELAY_S)
-        turns, self._reached = self._reached, []
-        self._telling = None
-        await self._pushed(turns)
+        if subscriber.who.kind == "agent":
+            turns = [item.turn_id for item in frames if item.turn_id is not None]
+            if turns:
+                await self._pushed(turns)

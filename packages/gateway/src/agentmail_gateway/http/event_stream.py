@@ -95,11 +95,11 @@ async def _write_frames(hub: Hub, subscriber: Subscriber, send: Send, frames: li
         size += len(item.data)
         if size >= CHUNK_BYTES:
             await _write(send, b"".join([each.data for each in batch]))
-            hub.written(subscriber, batch)
+            await hub.written(subscriber, batch)
             batch, size = [], 0
     if batch:
         await _write(send, b"".join([each.data for each in batch]))
-        hub.written(subscriber, batch)
+        await hub.written(subscriber, batch)
     subscriber.stalled = 0
 
 
