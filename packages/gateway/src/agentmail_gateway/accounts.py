@@ -17,9 +17,12 @@ SYSTEM: Final = "postmaster"
 ACCOUNT_COLUMNS: Final = "id, name, kind, display, admin, trust, max_mode, paused, disabled, created, digest"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Account:
-    """Somebody who writes or gets mail. `own_trust` is what an administrator set; `digest` the key's SHA-256."""
+    """Somebody who writes or gets mail. `own_trust` is what an administrator set; `digest` the key's SHA-256.
+
+    Compared by identity; two reads of one account are told to be the same by `id`.
+    """
 
     id: int
     name: str

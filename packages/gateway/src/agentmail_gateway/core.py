@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .accounts import Account, Accounts
 from .events import LiveEvent
-from .ids import Ids, Prefix
+from .ids import IdMint, Ids, Prefix
 from .live import LiveTurn, LiveTurns
 from .principal import Principal
 from .problems import Problem, not_found
@@ -32,16 +32,25 @@ class Caller:
 
 @dataclass(slots=True)
 class Core:
-    """Handed to every function of the gateway."""
+    """Handed to every function of the gateway.
+
+    `waits` is when which turn may be claimed again, `asks` when which permission question runs out (milliseconds).
+    `agent_changed` is told of an agent whose entry in the directory may have changed, `wake` that the next moment to
+    look at the clock may have moved.
+    """
 
     store: Store
     ids: Ids
+    mint: IdMint
     clock: Clock
     data: Path
     accounts: Accounts = field(default_factory=Accounts)
     live: LiveTurns = field(default_factory=LiveTurns)
     limits: Limits = field(default_factory=Limits)
+    waits: dict[int, int] = field(default_factory=dict)
+    asks: dict[int, int] = field(default_factory=dict)
     tell_live: Callable[[LiveEvent], None] = lambda _event: None
+    agent_changed: Callable[[int], None] = lambda _agent: None
     wake: Callable[[], None] = lambda: None
 
     def caller(self, who: Principal) -> Caller:

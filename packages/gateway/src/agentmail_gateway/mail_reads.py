@@ -140,11 +140,11 @@ def turns_of_mails(reader: Reader, numbers: Sequence[int]) -> list[TurnRow]:
     return [row_of(row) for row in rows]
 
 
-def visible_in_thread(reader: Reader, caller: Caller, thread: int, newest: int) -> list[int]:
-    """The numbers of the `newest` mails of a thread that the caller sees, oldest first."""
+def visible_in_thread(reader: Reader, caller: Caller, thread: int, newest: int, last: int = (1 << 63) - 1) -> list[int]:
+    """The numbers of the `newest` mails of a thread, up to the mail `last`, that the caller sees; oldest first."""
     rows = reader.execute(
-        f"SELECT id FROM mails m WHERE thread = ? AND {SEEN} ORDER BY id DESC LIMIT ?",  # noqa: S608 - constant
-        (thread, *seen_parameters(caller), newest),
+        f"SELECT id FROM mails m WHERE thread = ? AND id <= ? AND {SEEN} ORDER BY id DESC LIMIT ?",  # noqa: S608
+        (thread, last, *seen_parameters(caller), newest),
     ).fetchall()
     return [row[0] for row in reversed(rows)]
 

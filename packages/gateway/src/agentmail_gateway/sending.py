@@ -1,7 +1,6 @@
 """Sending mail: what is taken, from whom, and what the limits say."""
 
 import hashlib
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -34,8 +33,7 @@ _LOCAL_HOSTS: Final = frozenset({None, "localhost", "agentmail"})
 _COOL_DOWN_ROWS: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(msgspec.Struct, frozen=True):
     caller: Caller
     to: tuple[Account, ...]
     cc: tuple[Account, ...]

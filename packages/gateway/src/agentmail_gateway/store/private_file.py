@@ -2,8 +2,9 @@
 
 import os
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["make_private", "private_folder", "sync_folder", "write_private"]
+__all__ = ["make_private", "open_private", "private_folder", "sync_folder", "write_private"]
 
 
 def private_folder(path: Path) -> None:
@@ -18,13 +19,17 @@ def make_private(path: Path) -> None:
     path.chmod(0o600)
 
 
+def open_private(path: Path) -> BinaryIO:
+    """A new file to write to, closed to everybody else (0600). Raises `FileExistsError`."""
+    return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o600), "wb")
+
+
 def write_private(path: Path, text: str) -> None:
     """Replace `path` by a 0600 file that holds `text`, on disk when this returns."""
     new = path.with_name(f".{path.name}.new")
     new.unlink(missing_ok=True)
-    descriptor = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
+    with open_private(new) as file:
+        file.write(text.encode())
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)

@@ -24,8 +24,8 @@ __all__ = ["SqliteStore"]
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 _BUSY_MS: Final = 5_000
-_CHECKPOINT_PAGES: Final = 2_000
-_LOG_BYTES: Final = 16 * 1024 * 1024
+_CHECKPOINT_PAGES: Final = 4_000
+_LOG_BYTES: Final = 32 * 1024 * 1024
 _READERS: Final = 2
 
 
