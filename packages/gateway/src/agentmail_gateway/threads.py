@@ -19,8 +19,8 @@ _NEWEST: Final = 1_000
 _LAST: Final = (1 << 63) - 1
 _STEP: Final = 200
 _SUMMARY: Final = (
-    "SELECT m.created, m.sender, m.to_ids, m.cc_ids, m.subject, coalesce((SELECT unread FROM box WHERE owner = ? "
-    f"AND sent = 0 AND mail = m.id), 0) FROM mails m WHERE thread = ? AND {SEEN} ORDER BY id"
+    "SELECT m.created, m.sender, m.to_ids, m.cc_ids, m.subject, coalesce((SELECT unread FROM box "  # noqa: S608
+    f"WHERE owner = ? AND sent = 0 AND mail = m.id), 0) FROM mails m WHERE thread = ? AND {SEEN} ORDER BY id"
 )
 
 
