@@ -82,8 +82,8 @@ def prompt_limit(environ: Mapping[str, str]) -> int:
     return int(value)
 
 
-def deliver(prompt: str, *, turn_id: str, file: Path, limit: int = ARGV_PROMPT_BYTES) -> Delivery:
-    """Decide how `prompt` travels.
+def deliver(prompt: str, *, turn_id: str, file: Path, note: str = "", limit: int = ARGV_PROMPT_BYTES) -> Delivery:
+    """Decide how `prompt` travels. `note` is the bridge's own word on this run and goes behind the first line.
 
     The whole text starts with a word, whatever it was: a line of our own goes before one that does not. NUL and lone
     surrogates become U+FFFD. The short text that goes along with a file names it, so that an agent that was not shown
@@ -92,9 +92,11 @@ def deliver(prompt: str, *, turn_id: str, file: Path, limit: int = ARGV_PROMPT_B
     whole = _UNSAYABLE.sub("\ufffd", prompt)
     if not whole[:1].isalnum():
         whole = f"{_FIRST_LINE}\n\n{whole}"
+    first, _, rest = whole.partition("\n")
+    if note:
+        whole = f"{first}\n\n{note}\n{rest}"
     if len(whole.encode()) <= limit:
         return Delivery(whole)
-    first = whole.split("\n", 1)[0]
     if len(first) > 200:
         first = _FIRST_LINE
     text = (

@@ -27,7 +27,7 @@ _TEXTS: dict[FailureClass, tuple[str, str]] = {
     "no_model": ("ZCode has no model to work with.", "Choose a default model in ZCode, then send the mail again."),
     "runtime_too_old": (
         "The Node.js that ran ZCode is too old for it.",
-        "Install Node.js 22.5 or newer, or set AGENTMAIL_ZCODE_COMMAND to a command that uses one.",
+        "Install Node.js 22.13 or newer, or set AGENTMAIL_ZCODE_COMMAND to a command that uses one.",
     ),
     "quota": (
         "ZCode's quota is used up.",

@@ -29,6 +29,7 @@ class ToolEvents:
         self._ended: BoundedDict[str, None] = BoundedDict(_MOST_CALLS)
         self._denied: dict[str, None] = {}
         self._ran: dict[str, None] = {}
+        self._looked_at = 0
 
     @property
     def denied(self) -> tuple[str, ...]:
@@ -39,6 +40,12 @@ class ToolEvents:
     def ran(self) -> tuple[str, ...]:
         """Tools that were really started, by name; what was only scheduled and then refused is not among them."""
         return tuple(self._ran)
+
+    def newly_ran(self) -> tuple[str, ...]:
+        """Of `ran`, those that were not given here before."""
+        fresh = tuple(self._ran)[self._looked_at :] if len(self._ran) > self._looked_at else ()
+        self._looked_at += len(fresh)
+        return fresh
 
     def take(self, kind: str, payload: Json) -> list[Event]:
         """The events of one line; other lines give none."""

@@ -16,7 +16,6 @@ __all__ = [
     "REGISTRY",
     "Tool",
     "full_deny_list",
-    "harmless",
     "is_mail_tool",
 ]
 
@@ -124,9 +123,3 @@ def full_deny_list(*, network: bool) -> tuple[str, ...]:
 def is_mail_tool(name: str) -> bool:
     """Whether `name` is one of AgentMail's own MCP tools."""
     return name.startswith(_MAIL_PREFIXES)
-
-
-def harmless(name: str) -> bool:
-    """Whether `name` was reviewed as harmless for `plan` and `workspace`. An unknown name is not."""
-    tool = REGISTRY.get(name)
-    return is_mail_tool(name) or (tool is not None and tool.reviewed != "")

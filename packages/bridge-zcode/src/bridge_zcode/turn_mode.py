@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from .tools import NETWORK_TOOLS, full_deny_list
+from .tools import NETWORK_TOOLS, REGISTRY, full_deny_list, is_mail_tool
 from .vendor.settings import SettingsError
 from .vendor.wire import Tier
 
@@ -18,6 +18,8 @@ __all__ = [
     "MODE_MAP_VARIABLE",
     "Mode",
     "TurnMode",
+    "is_forbidden",
+    "limits_note",
     "parse_deny_list",
     "parse_mode_map",
     "required_deny_list",
@@ -133,3 +135,32 @@ def weaknesses(tier: Tier, sent: tuple[str, ...], *, network: bool) -> tuple[str
     if "web_search" in names or "WebSearch" in names:
         names |= {"web_search", "WebSearch"}
     return tuple(name for name in required_deny_list(tier, network=network) if name not in names)
+
+
+def is_forbidden(tool: str, tier: Tier, mode: TurnMode, *, servers: tuple[str, ...] = ()) -> bool:
+    """Whether a tool that was seen to run must not run in `tier`: then the deny list failed, or ZCode has a new tool.
+
+    A deny list lets pass what it does not know. Known tools that are not on it were reviewed, or left by the person's
+    own list; `servers` are the MCP servers of the person's own configuration.
+    """
+    if tier == "full" or mode.unrestricted:
+        return False
+    if tool in mode.deny:
+        return True
+    own = tuple(_plain(f"mcp__{server}__") for server in servers)
+    return not (tool in REGISTRY or is_mail_tool(tool) or (own and _plain(tool).startswith(own)))
+
+
+def _plain(name: str) -> str:
+    """A tool's name as ZCode may spell it: other characters become underscores, runs of which are one."""
+    return re.sub(r"[^A-Za-z0-9]+", "_", name)
+
+
+def limits_note(tier: Tier, mode: TurnMode) -> str:
+    """What the agent has to know of the run beside its tier: that tools it may miss are switched off. May be empty."""
+    if tier != "workspace" or not {"Bash", "Edit", "Write"} <= set(mode.deny):
+        return ""
+    return (
+        "In this run the tools that write files or run programs are switched off. Where the mail asks for a change, "
+        "say exactly what to change and where."
+    )
