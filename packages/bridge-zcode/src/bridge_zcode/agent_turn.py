@@ -34,8 +34,8 @@ class Times:
     """Limits in seconds, and the clock (aware, in the machine's own zone).
 
     `polite_s`: ZCode closes within 2 s of a signal and ends its own shell children meanwhile, which no signal to its
-    group reaches. `linger_s`: after its result it cleans up for at most 18 s and then ends itself. `swap_pause_s`: before
-    a second try while an update exchanges its files.
+    group reaches. `linger_s`: after its result it cleans up for at most 18 s and then ends itself. `swap_pause_s`:
+    before a second try while an update exchanges its files.
     """
 
     polite_s: float = 4.0

@@ -151,9 +151,9 @@ def _tier(tier: Tier, options: Options, accepted: str | None, servers: tuple[str
         return Enforcement("advisory", "no ZCode was seen to take the deny list")
     if servers:
         shown = ", ".join(servers[:_SHOWN_NAMES])
-XX
+        return Enforcement("advisory", f"no deny list names the tools of the MCP servers in ZCode's settings: {shown}")
     return Enforcement(
         "native",
-        f"ZCode {accepted} took --mode {mode.mode} and a deny list of all {len(sent)} tools that execute, write, spawn, "
-        "persist or leak; no sandbox",
+        f"ZCode {accepted} took --mode {mode.mode} and a deny list of all {len(sent)} tools that execute, write, "
+        "spawn, persist or leak; no sandbox",
     )
