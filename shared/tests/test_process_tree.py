@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from .. import exit_watch, process, process_tree
 from ..process import Child, become_subreaper, start, sweep, sweep_orphans, tree_guard
 from ..process_table import LinuxTable, PortableTable, ProcessInfo, ProcessTable, system_table
 from ..process_tree import BRIDGE_MARKER, TURN_MARKER, end_tree, members
@@ -106,6 +107,24 @@ async def test_nothing_that_keeps_its_marker_survives_without_a_subreaper(name: 
     assert report.survivors == ()
     assert not anybody_holds(tmp_path / "alive.lock")
     assert alive(pids) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["a child in a session of its own", "a main process that forks all the time and ignores TERM"]
+)
+async def test_a_system_without_proc_ends_a_tree_too(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (process, process_tree):
+        monkeypatch.setattr(module, "system_table", PortableTable)
+    monkeypatch.setattr(exit_watch, "_descriptor_of", lambda _: None)
+    code, ups = WILD[name]
+    child, pids = await begin(code, ups, tmp_path)
+    report = await child.kill_tree(signal.SIGTERM, 0.1)
+    assert report.survivors == ()
+    assert not anybody_holds(tmp_path / "alive.lock")
+    assert alive(pids) == []
+    assert child.returncode is not None
 
 
 @linux
@@ -267,6 +286,6 @@ def test_a_tree_is_closed_and_never_holds_whom_it_must_spare(
     found = members(table, seeds, spare=spare)
     assert not found.keys() & (spare | {0, 1})
     assert members(table, [*seeds, *found], spare=spare) == found
-    for process in table.values():
-        if process.parent in found and process.pid not in spare:
-            assert process.pid in found
+    for each in table.values():
+        if each.parent in found and each.pid not in spare:
+            assert each.pid in found
