@@ -5,7 +5,6 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from .bounded import encodable
 from .plain_text import one_line
 
 __all__ = ["AttachmentIdError", "check", "distinct_names", "is_attachment_id", "safe_name"]
@@ -41,7 +40,7 @@ def safe_name(label: str, max_bytes: int = 180) -> str:
     It is never empty, never a path or hidden, never a device of Windows, in Unicode's NFC, without control or invisible
     characters, and keeps the extension where that is short.
     """
-    last = re.split(r"[/\\]", encodable(label).rstrip("/\\"))[-1]
+    last = re.split(r"[/\\]", label.rstrip("/\\"))[-1]
     name = unicodedata.normalize("NFC", one_line(last, max_chars=1000))
     name = _MEANINGFUL.sub("_", name).strip(". ~-") or _FALLBACK
     if _DEVICE.match(name):
