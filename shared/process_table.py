@@ -44,7 +44,7 @@ class ProcessTable(Protocol):
         """One process, or None if there is none."""
 
     def environment_has(self, pid: int, markers: Mapping[str, str]) -> bool:
-        """Whether the process was started with all of `markers` in its environment; false if that can't be seen."""
+        """Whether the process was started with all of `markers`, at least one, in its environment, as far as one sees."""
 
     def own_children(self) -> list[int]:
         """The children of this process right now, adopted ones included."""
@@ -82,7 +82,8 @@ class LinuxTable:
             entries = _read(f"/proc/{pid}/environ").split(b"\0")
         except OSError:
             return False
-        return all(os.fsencode(f"{name}={value}") in entries for name, value in markers.items())
+        wanted = [os.fsencode(f"{name}={value}") for name, value in markers.items()]
+        return bool(wanted) and all(entry in entries for entry in wanted)
 
     def own_children(self) -> list[int]:
         """See ProcessTable."""
@@ -143,7 +144,7 @@ class PortableTable:
             environment = psutil.Process(pid).environ()
         except (psutil.Error, OSError):
             return False
-        return all(environment.get(name) == value for name, value in markers.items())
+        return bool(markers) and all(environment.get(name) == value for name, value in markers.items())
 
     def own_children(self) -> list[int]:
         """See ProcessTable."""

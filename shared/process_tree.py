@@ -168,7 +168,8 @@ class _Hunt:
         """Whether a process belongs whoever its parent and session are."""
         if self._sole and self._is_adopted(process):
             return True
-        return self._table.environment_has(process.pid, self._markers)
+        # Without a marker nobody bears it; with it, everybody would.
+        return bool(self._markers) and self._table.environment_has(process.pid, self._markers)
 
     def _is_adopted(self, process: ProcessInfo) -> bool:
         """Whether it is an orphan: our child, but in a session that only a turn's process can have made."""

@@ -156,6 +156,25 @@ async def test_the_end_of_one_turn_touches_nobody_else(tmp_path: Path) -> None:
 
 
 @linux
+@pytest.mark.parametrize("table", [LinuxTable(), PortableTable()])
+def test_no_marker_is_borne_by_nobody(table: ProcessTable) -> None:
+    assert not table.environment_has(os.getpid(), {})
+
+
+@linux
+@pytest.mark.usefixtures("subreaper")
+async def test_a_child_without_a_marker_ends_alone(tmp_path: Path) -> None:
+    """A probe without a turn once matched every process that started after it."""
+    child, pids = await begin("child(setsid_and_stay); stay()", 2, tmp_path, {"PATH": os.environ["PATH"]})
+    bystander = plain(python("stay()"), tmp_path, new_session=False)
+    ups_of(bystander, 1)
+    report = await child.kill_tree(None, 0.0)
+    assert sorted(process.pid for process in report.killed) == sorted(pids)
+    assert bystander.poll() is None
+    close(bystander)
+
+
+@linux
 @pytest.mark.usefixtures("subreaper")
 async def test_an_orphan_of_unknown_turn_ends_with_the_last_turn(tmp_path: Path) -> None:
     first, pids = await begin("daemon(bare); stay()", 2, tmp_path)
