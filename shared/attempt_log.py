@@ -12,8 +12,9 @@ from .bounded import clip
 from .plain_text import one_line
 from .turn import Event, Started, Status, Text, Thinking, ToolCall, ToolResult
 
-__all__ = ["AttemptLog", "forget", "prune", "read_earlier"]
+__all__ = ["AttemptLog", "attempts_begun", "forget", "prune", "read_earlier"]
 
+BEGAN = "began attempt"
 MOST_LINES = 200
 LARGEST_FILE = 64 * 1024
 MOST_TOLD = 40
@@ -29,7 +30,7 @@ class AttemptLog:
 
     def begin(self, attempt: int) -> None:
         """Note that an attempt starts now."""
-        self._write(f"attempt {attempt} began")
+        self._write(f"{BEGAN} {attempt}")
 
     def note(self, event: Event) -> None:
         """Note a step of the agent: tools only, what was said is the agent's own session's business."""
@@ -62,6 +63,17 @@ def read_earlier(path: Path) -> tuple[str, ...]:
     if len(lines) <= MOST_TOLD:
         return tuple(lines)
     return (lines[0], f"({len(lines) - MOST_TOLD} steps are not listed)", *lines[-(MOST_TOLD - 2) :])
+
+
+def attempts_begun(path: Path) -> int:
+    """How many attempts began, as far as noted; many when the file is full, so that nothing goes on for ever."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return 0
+    if len(data) >= LARGEST_FILE:
+        return MOST_LINES
+    return sum(1 for line in data.splitlines() if line.startswith(BEGAN.encode()))
 
 
 def forget(path: Path) -> None:

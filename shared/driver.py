@@ -21,6 +21,7 @@ from .event_parser import EventTooLargeError, ServerEvent
 from .gateway_errors import GatewayError, GatewayProblem
 from .heartbeat import HeartbeatLoop, heartbeat
 from .intake import Intake
+from .own_leases import hand_back_own
 from .pace import Pace
 from .settings import Settings
 from .sse_client import StreamRefusedError
@@ -61,6 +62,7 @@ class Driver:
         self._ended = asyncio.Event()
         self._connected = False
         self._known = False
+        self._took_stock = False
         self._exit: ExitCode = 0
         self._intake = Intake()
         self._parts = parts = assemble(
@@ -184,6 +186,9 @@ class Driver:
             if not self._known:
                 await self._introduce()
             await self._parts.delivery.flush()
+            if not self._took_stock:
+                await hand_back_own(self._parts)
+                self._took_stock = True
             listing = self._intake.catchup.begin_list()
             after: str | None = None
             while True:

@@ -260,3 +260,45 @@ async def test_a_disk_that_keeps_nothing_does_not_silence_the_answer(tmp_path: P
     async with bench(tmp_path, gateway, ScriptedRunner(behave)):
         turn = await gateway.post()
         assert (await gateway.until_state(turn)).state == "answered"
+
+
+async def killed_while_running(tmp_path: Path, gateway: FakeGateway, turn: str) -> None:
+    runner = ScriptedRunner()
+    runner.gate.clear()
+    async with bench(tmp_path, gateway, runner) as b:
+        await runner.until_running(turn)
+        await b.kill()
+    assert gateway.turns[turn].state in ("leased", "running")
+
+
+async def test_a_bridge_that_was_killed_hands_its_own_turns_back_and_goes_on_at_once(tmp_path: Path) -> None:
+    gateway = FakeGateway()
+    turn = await gateway.post()
+    await killed_while_running(tmp_path, gateway, turn)
+    async with bench(tmp_path, gateway) as b:
+        await gateway.until_state(turn)
+    assert len(gateway.replies) == 1
+    assert "An earlier one was ended in the middle" in b.runner.requests[0].prompt
+
+
+async def test_the_lease_of_another_bridge_of_this_agent_is_left_alone(tmp_path: Path) -> None:
+    gateway = FakeGateway()
+    turn = await gateway.post()
+    await gateway.claim(turn)
+    async with bench(tmp_path, gateway):
+        after = await gateway.post()
+        await gateway.until_state(after)
+    assert gateway.turns[turn].state == "leased"
+    assert not gateway.releases
+
+
+async def test_a_turn_that_ends_the_bridge_each_time_is_not_taken_up_for_ever(tmp_path: Path) -> None:
+    gateway = FakeGateway()
+    turn = await gateway.post()
+    for _ in range(3):
+        await killed_while_running(tmp_path, gateway, turn)
+    async with bench(tmp_path, gateway) as b:
+        after = await gateway.post()
+        await gateway.until_state(after)
+    assert gateway.turns[turn].state in ("leased", "running")
+    assert [request.turn_id for request in b.runner.requests] == [after]
