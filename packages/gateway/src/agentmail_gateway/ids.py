@@ -2,10 +2,10 @@
 
 The upper 64 bits of a UUIDv7 (RFC 9562, section 5.7) are milliseconds, the version and a counter (method 1 of section
 6.2); they are unique and only ever grow within one store, and are what the store keeps: the *head*. The lower 64 bits
-are a keyed hash of the head, so that ids can't be guessed and need no room on disk.
+are computed from the head and the store's own number: two stores don't make the same id, and the tail needs no room on
+disk. Ids are not secrets: who may see what is decided for each request.
 """
 
-import hashlib
 import threading
 from typing import Final, Literal
 
@@ -17,7 +17,8 @@ Prefix = Literal["mail", "thr", "turn", "att", "perm", "aud"]
 
 MAX_BLOCK: Final = 4096
 _VERSION: Final = 0x7000
-_VARIANT: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+_VARIANT: Final = 0x8000_0000_0000_0000
+_RANDOM: Final = 0x3FFF_FFFF_FFFF_FFFF
 
 
 def head_at(ms: int) -> int:
@@ -31,19 +32,17 @@ def milliseconds_of(head: int) -> int:
 
 
 class Ids:
-    """Between heads and ids as text; `secret` belongs to the store and never changes."""
+    """Between heads and ids as text; `store` is 16 random bytes that belong to the store and never change."""
 
-    __slots__ = ("_keyed",)
+    __slots__ = ("_factor", "_mask")
 
-    def __init__(self, secret: bytes) -> None:
-        self._keyed = hashlib.blake2b(digest_size=8, key=secret)
+    def __init__(self, store: bytes) -> None:
+        self._factor = int.from_bytes(store[:8], "big") | 1
+        self._mask = int.from_bytes(store[8:16], "big")
 
     def text(self, prefix: Prefix, head: int) -> str:
         """The id of `head` as callers see it."""
-        keyed = self._keyed.copy()
-        keyed.update(head.to_bytes(8, "big"))
-        tail = keyed.hexdigest()
-        return f"{prefix}_{head:016x}{_VARIANT[tail[0]]}{tail[1:]}"
+        return f"{prefix}_{head:016x}{(head * self._factor ^ self._mask) & _RANDOM | _VARIANT:016x}"
 
     def head(self, prefix: Prefix, text: str) -> int | None:
         """The head of the id `text`, or None when this store can't have made it."""
@@ -75,12 +74,12 @@ class IdMint:
         """One new head."""
         return self.block(1)
 
-    def block(self, size: int) -> int:
-        """The first of `size` new heads in a row (at most `MAX_BLOCK`)."""
+    def block(self, size: int, now: int | None = None) -> int:
+        """The first of `size` new heads in a row (at most `MAX_BLOCK`); `now` is the clock's time where it is known."""
         if not 1 <= size <= MAX_BLOCK:
             raise ValueError(f"a block holds 1 to {MAX_BLOCK} ids, not {size}")
         with self._lock:
-            first = max(head_at(self._clock()), self._last + 1)
+            first = max(head_at(self._clock() if now is None else now), self._last + 1)
             # A block that does not fit into the 12 bits of the counter goes to the next millisecond.
             if (first & 0xFFFF) + size > _VERSION + MAX_BLOCK:
                 first = head_at(milliseconds_of(first) + 1)

@@ -91,7 +91,7 @@ def store_mail(core: Core, tx: Tx, draft: Draft) -> StoredMail | None:
     sender = draft.sender
     plain = draft.auto == "no"
     agents = [account for account in draft.to if account.kind == "agent" and account.id != sender.id] if plain else []
-    number = tx.mint.block(1 + len(agents))
+    number = tx.mint.block(1 + len(agents), tx.now)
     thread = draft.thread or number
     taint = next_taint(draft.tail.taint, draft.trust)
     hops = next_hops(draft.tail.hops, by_person=sender.kind == "person", to_agents=bool(agents))

@@ -1,4 +1,4 @@
-"""Opening a store: the folder, the file, its secret, and on the first day its first administrator."""
+"""Opening a store: the folder, the file, its own number, and on the first day its first administrator."""
 
 import secrets
 import time
@@ -47,8 +47,8 @@ async def open_core(
             raise unavailable(error) from error
         raise
     try:
-        secret = await store.write(lambda tx: _prepare(tx, name, token_path))
-        core = Core(store=store, ids=Ids(secret), mint=store.mint, clock=time_ms, data=data)
+        number = await store.write(lambda tx: _prepare(tx, name, token_path))
+        core = Core(store=store, ids=Ids(number), mint=store.mint, clock=time_ms, data=data)
         store.read(core.accounts.load)
         core.limits = limits or store.read(load_limits)
     except BaseException:
@@ -58,15 +58,15 @@ async def open_core(
 
 
 def _prepare(tx: Tx, admin: str, token_path: Path) -> bytes:
-    """The store's secret; in a new store, make it, the gateway's own account, and the first administrator."""
-    row = tx.execute("SELECT value FROM meta WHERE key = 'secret'").fetchone()
+    """The store's own number; in a new store, make it, the gateway's own account, and the first administrator."""
+    row = tx.execute("SELECT value FROM meta WHERE key = 'store'").fetchone()
     if row is not None:
         return bytes(row[0])
-    secret = secrets.token_bytes(32)
-    tx.execute("INSERT INTO meta (key, value) VALUES ('secret', ?)", (secret,))
+    store = secrets.token_bytes(16)
+    tx.execute("INSERT INTO meta (key, value) VALUES ('store', ?)", (store,))
     insert_account(tx, name=SYSTEM, kind="system", display="AgentMail")
     token = new_secret("amp")
     insert_account(tx, name=admin, kind="person", admin=True, digest=digest_of(token))
     # Before the commit: without the file nobody could ever sign in; without the commit the file is written anew.
     write_private(token_path, f"{token}\n")
-    return secret
+    return store
