@@ -185,7 +185,9 @@ async def start(
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError("children are started from the main thread only")
     environment = dict(env) if turn_id is None else {**env, TURN_MARKER: turn_id}
-    markers = {name: environment[name] for name in (TURN_MARKER, BRIDGE_MARKER) if name in environment}
+    # Only a turn's own id tells its processes from those of the bridge's other turns.
+    names = (TURN_MARKER, BRIDGE_MARKER) if environment.get(TURN_MARKER) else ()
+    markers = {name: environment[name] for name in names if environment.get(name)}
     popen = _spawn(list(argv), cwd, environment, stdin)
     table = system_table()
     process = table.look(popen.pid) or ProcessInfo(popen.pid, os.getpid(), popen.pid, popen.pid, 0.0, True, "")

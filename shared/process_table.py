@@ -44,7 +44,7 @@ class ProcessTable(Protocol):
         """One process, or None if there is none."""
 
     def environment_has(self, pid: int, markers: Mapping[str, str]) -> bool:
-        """Whether the process was started with all of `markers`, at least one, in its environment, as far as one sees."""
+        """Whether the process was started with all of `markers`, at least one, in its environment; false if unseen."""
 
     def own_children(self) -> list[int]:
         """The children of this process right now, adopted ones included."""

@@ -96,13 +96,16 @@ async def end_tree(root: Root, known: Iterable[ProcessInfo] = (), *, limit_s: fl
 
 
 async def sweep(turn_id: str, *, limit_s: float = LIMIT_S) -> KillReport:
-    """End what was started under the turn `turn_id` by a bridge that is gone."""
-    return await _Hunt(system_table(), {TURN_MARKER: turn_id}).run(limit_s)
+    """End what was started under the turn `turn_id` by a bridge that is gone. Raises ValueError for an empty id."""
+    return await _Hunt(system_table(), _marker(TURN_MARKER, turn_id)).run(limit_s)
 
 
 async def sweep_orphans(bridge_id: str, *, limit_s: float = LIMIT_S) -> KillReport:
-    """End what every turn of a killed predecessor left; `bridge_id` is the one it gave its turns. At start only."""
-    return await _Hunt(system_table(), {BRIDGE_MARKER: bridge_id}).run(limit_s)
+    """End what every turn of a killed predecessor left; `bridge_id` is the one it gave its turns. At start only.
+
+    Raises ValueError for an empty id.
+    """
+    return await _Hunt(system_table(), _marker(BRIDGE_MARKER, bridge_id)).run(limit_s)
 
 
 class _Hunt:
@@ -220,6 +223,12 @@ class _Hunt:
         if not process.alive and self._is_adopted(process):
             with suppress(OSError):
                 os.waitpid(process.pid, os.WNOHANG)
+
+
+def _marker(name: str, value: str) -> dict[str, str]:
+    if not value:
+        raise ValueError(f"{name} is empty: it would name nobody's processes")
+    return {name: value}
 
 
 def _identity(process: ProcessInfo) -> Identity:

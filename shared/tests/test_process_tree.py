@@ -163,10 +163,12 @@ def test_no_marker_is_borne_by_nobody(table: ProcessTable) -> None:
 
 @linux
 @pytest.mark.usefixtures("subreaper")
-async def test_a_child_without_a_marker_ends_alone(tmp_path: Path) -> None:
-    """A probe without a turn once matched every process that started after it."""
-    child, pids = await begin("child(setsid_and_stay); stay()", 2, tmp_path, {"PATH": os.environ["PATH"]})
-    bystander = plain(python("stay()"), tmp_path, new_session=False)
+@pytest.mark.parametrize("extra", [{}, {BRIDGE_MARKER: "b1"}, {BRIDGE_MARKER: "b1", TURN_MARKER: ""}])
+async def test_a_child_without_a_turn_ends_alone(extra: dict[str, str], tmp_path: Path) -> None:
+    """A probe must not take every process that started after it, nor the bridge's turns, for its own."""
+    env = {"PATH": os.environ["PATH"], **extra}
+    child, pids = await begin("child(setsid_and_stay); stay()", 2, tmp_path, env)
+    bystander = plain(python("stay()"), tmp_path, {**env, TURN_MARKER: "turn_1"}, new_session=False)
     ups_of(bystander, 1)
     report = await child.kill_tree(None, 0.0)
     assert sorted(process.pid for process in report.killed) == sorted(pids)
@@ -218,6 +220,13 @@ async def test_a_restarted_bridge_ends_what_its_killed_predecessor_left(tmp_path
     assert alive(trees[1]) == []
     for bridge in bridges:
         close(bridge)
+
+
+@linux
+async def test_sweeping_for_an_empty_id_is_refused() -> None:
+    for search in (sweep, sweep_orphans):
+        with pytest.raises(ValueError, match="is empty"):
+            await search("")
 
 
 @linux
