@@ -131,6 +131,13 @@ def test_a_link_into_git_data_is_not_followed(known: Workspaces, base: Path) -> 
     assert _refusal(known, "site/nice").class_ == "workspace_unknown"
 
 
+def test_a_link_to_a_directory_whose_name_can_not_be_written_is_not_followed(known: Workspaces, base: Path) -> None:
+    for number, name in enumerate(("a\nb", "a\udce4b")):
+        (base / "srv/site" / name).mkdir()
+        (base / f"srv/site/link{number}").symlink_to(name)
+        assert _refusal(known, f"site/link{number}").class_ == "workspace_unknown"
+
+
 def test_a_link_inside_the_roots_has_the_name_of_where_it_leads(known: Workspaces, base: Path) -> None:
     (base / "srv/site/short").symlink_to("sub/dir")
     (base / "srv/site/other").symlink_to(base / "srv/api")
@@ -245,6 +252,8 @@ def test_a_parent_replaced_by_a_link_between_claim_and_start_is_noticed(known: W
         ([("a", "keys")], "own files"),
         ([("a", "keys/deep")], "own files"),
         ([("a", "link-state")], "own files"),
+        ([("a", "vault")], "contains the bridge's own files"),
+        ([("a", "vault/more")], "contains the bridge's own files"),
         ([("a", "srv/\udce4")], "absolute path"),
         ([("ok", "srv/site"), ("a", "")], "own files|home directory"),
     ],
@@ -255,7 +264,9 @@ def test_settings_that_hand_out_too_much_are_refused(base: Path, entries: list[t
     (base / "keys").mkdir()
     given_ = [(alias, base / path) for alias, path in entries]
     with pytest.raises(WorkspaceSettingsError, match=says) as caught:
-        workspaces(given_, home=base / "home/ada", state_dir=base / "state", private=[base / "keys"])
+        workspaces(
+            given_, home=base / "home/ada", state_dir=base / "state", private=[base / "keys", base / "vault/more/deep"]
+        )
     assert str(caught.value).startswith("AGENTMAIL_WORKSPACES: ")
     assert str(caught.value).isprintable()
 
