@@ -42,9 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json:
         print(as_json(proof, findings, diff=options.diff))
     else:
-        print(*proof_lines(proof), sep="\n")
-        if findings:
-            print(*drift_lines(findings, diff=options.diff), sep="\n")
+        for line in (*proof_lines(proof), *drift_lines(findings or (), diff=options.diff)):
+            print(line)
+        if findings == []:
+            print("clean: every copy and the manifest are what the baseline is")
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in annotations(proof, findings or ()):
             print(line, file=sys.stderr if options.json else sys.stdout)
