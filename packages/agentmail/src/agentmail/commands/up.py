@@ -3,8 +3,10 @@
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +16,7 @@ from ..errors import LocalError
 from ..home import Home, make_private
 from ..spelling import spelled
 from ..terminal import safe_block
+from ..up.patience import Patience
 
 if TYPE_CHECKING:
     from ..up.supervisor import Options
@@ -72,17 +75,31 @@ def _say(line: str) -> None:
 
 
 async def _run(home: Home, options: "Options", say: Callable[[str], None]) -> None:
-    from ..up.find import find_program
+    from ..up.find import is_here
     from ..up.supervisor import Supervisor
 
-    supervisor = Supervisor(home, os.environ, options, say=say, find=lambda kind: find_program(kind, os.environ))
-
-    def stop() -> None:
-        (supervisor.force if supervisor.stop.is_set() else supervisor.stop).set()
-
+    user_home = Path.home()
+    supervisor = Supervisor(
+        home,
+        os.environ,
+        options,
+        say=say,
+        find=lambda agent: is_here(agent, environ=os.environ, home=user_home, platform=sys.platform),
+    )
     loop = asyncio.get_running_loop()
+    patience = Patience(loop.time)
+
+    def on_signal(number: signal.Signals) -> None:
+        match patience.take(by_person=number is signal.SIGINT):
+            case "stop":
+                supervisor.stop.set()
+            case "force":
+                supervisor.force.set()
+            case None:
+                return
+
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if (number := getattr(signal, name, None)) is not None:
             with suppress(NotImplementedError):
-                loop.add_signal_handler(number, stop)
+                loop.add_signal_handler(number, on_signal, number)
     await supervisor.run()

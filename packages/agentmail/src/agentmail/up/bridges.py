@@ -1,7 +1,7 @@
 """The bridges of this machine's agents: which are started, and what to say of each."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ class _Running:
 class Bridges:
     """Starts, reports on and stops the bridges.
 
-    `found` says for each agent whether its program is on this machine. `say` prints a line, `changed` is called when a
+    `say` prints a line, `changed` is called when a
     process changed. `root`: this process is the superuser; `allow_root`: agents may run as such.
     """
 
@@ -65,19 +65,17 @@ class Bridges:
         """(name, pid) of every bridge that runs."""
         return [(name, pid) for name, bridge in self._running.items() if (pid := bridge.service.pid) is not None]
 
-    async def start(self, admin: "GatewayClient", find: Callable[[AgentKind], Awaitable[bool]]) -> None:
+    async def start(self, admin: "GatewayClient", find: Callable[[str], bool]) -> None:
         """Start a bridge for `echo` and for each agent that `find` finds; say at once why one is not started."""
         for line in await asyncio.gather(*(self._start(admin, kind, find) for kind in AGENTS)):
             if line is not None:
                 self._say(line)
 
-    async def _start(
-        self, admin: "GatewayClient", kind: AgentKind, find: Callable[[AgentKind], Awaitable[bool]]
-    ) -> str | None:
+    async def _start(self, admin: "GatewayClient", kind: AgentKind, find: Callable[[str], bool]) -> str | None:
         if not is_installed(kind.module):
             package = kind.module.replace("_", "-")
             return _line(kind.name, f"the package {package} is not installed beside this program; install it there")
-        if kind.runs_programs and not await find(kind):
+        if kind.runs_programs and not find(kind.name):
             return _line(kind.name, missing_line(kind.label, kind.name))
         if kind.runs_programs and self._root and not self._allow_root:
             return _line(kind.name, _AS_ROOT)

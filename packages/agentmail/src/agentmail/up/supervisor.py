@@ -5,7 +5,7 @@ started on the same data folder is used and left running.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -16,7 +16,6 @@ from ..terminal import safe
 from ..vendor.wire import Mail
 from . import leftovers
 from .bridges import Bridges
-from .fleet import AgentKind
 from .gateway_keeper import GatewayKeeper
 from .gateway_link import admin_client
 from .greeting import GREETING, greet
@@ -51,7 +50,7 @@ class Supervisor:
         options: Options,
         *,
         say: Callable[[str], None],
-        find: Callable[[AgentKind], Awaitable[bool]],
+        find: Callable[[str], bool],
     ) -> None:
         self._home = home
         self._environ = environ
