@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import pytest
@@ -224,11 +225,7 @@ async def test_head_answers_like_get_without_the_body(gateway: Process) -> None:
 async def test_requests_on_one_connection_are_answered_in_order(gateway: Process) -> None:
     request = head("GET", "/healthz", {}) + head("GET", "/api/v1/nothing", {})
     received = await exchange(gateway.port, request + head("GET", "/healthz", {"Connection": "close"}))
-    assert [line for line in received.split(b"\r\n") if line.startswith(b"HTTP/")] == [
-        b"HTTP/1.1 200 OK",
-        b"HTTP/1.1 404 Not Found",
-        b"HTTP/1.1 200 OK",
-    ]
+    assert re.findall(rb"HTTP/1.1 (\d+)", received) == [b"200", b"404", b"200"]
 
 
 @pytest.mark.parametrize(

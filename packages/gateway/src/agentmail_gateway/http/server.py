@@ -129,13 +129,13 @@ def _ready(app: App, options: Options, sock: socket.socket) -> None:
     # What lives now lives until the end: the collector need not look at it again.
     gc.collect()
     gc.freeze()
-    print(f"listening on {url}", flush=True)
     if not _is_loopback(sock):
         log.warning(
             "reachable from other machines",
             address=sock.getsockname()[0],
             advice="keys travel in clear text: put a proxy with TLS in front, or use --host 127.0.0.1",
         )
+    print(f"listening on {url}", flush=True)
 
 
 def _is_loopback(sock: socket.socket) -> bool:
