@@ -33,7 +33,7 @@ async def run(folder: Path) -> list[Figure]:
         for name in ("idle", "listener"):
             status, answer = await admin.request("POST", "/api/v1/admin/people", {"name": name})
             assert status == 201, answer
-            tokens.append(answer["token"])
+            tokens.append(answer["key"])
         probe = server.connect(tokens[1])
         listener = await probe.stream("/api/v1/events")
         await asyncio.sleep(0.5)

@@ -4,7 +4,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from .http import Connection
+from .raw_http import Connection
 from .measure import Figure, median, percentile
 from .servers import gateway, prototype
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from .http import Connection
+from .raw_http import Connection
 
 
 @dataclass(frozen=True, slots=True)
