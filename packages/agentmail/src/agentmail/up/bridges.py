@@ -59,7 +59,7 @@ class Bridges:
         self._tell = changed
         self._moved = asyncio.Event()
         self._running: dict[str, _Running] = {}
-        self.ready: set[str] = set()
+        self._reported: set[str] = set()
 
     def pids(self) -> list[tuple[str, int]]:
         """(name, pid) of every bridge that runs."""
@@ -89,11 +89,16 @@ class Bridges:
             if service.starts:
                 await self._key(admin, kind)
 
+        def say(text: str) -> None:
+            # Until its line is out, that line tells all of it.
+            if kind.name in self._reported:
+                self._say(text)
+
         service = Service(
             lambda: bridge_program(
                 self._home, self._environ, kind, self._url, allow_root=self._allow_root or not kind.runs_programs
             ),
-            say=self._say,
+            say=say,
             changed=self._on_change,
             prepare=prepare,
         )
@@ -113,19 +118,26 @@ class Bridges:
         self._moved.set()
         self._tell()
 
-    async def report(self, admin: "GatewayClient", ready: Callable[[str], None]) -> None:
-        """Say one line per started bridge as soon as it is known; `ready` is called with the name of each that is."""
-        waiting = dict(self._running)
+    def runs(self, name: str) -> bool:
+        """Whether a bridge for this agent was started."""
+        return name in self._running
+
+    async def report(self, admin: "GatewayClient") -> frozenset[str]:
+        """Say one line per started bridge as soon as it is known; the names of those whose agent is ready."""
+        waiting, ready = dict(self._running), set[str]()
         try:
             async with asyncio.timeout(_READY_S):
                 while waiting:
                     await self._look(admin, waiting, ready)
-                    await self._next_look()
+                    if waiting:
+                        await self._next_look()
         except TimeoutError:
             for name in waiting:
                 self._say(_line(name, "is still starting; later: agentmail agents"))
+                self._reported.add(name)
+        return frozenset(ready)
 
-    async def _look(self, admin: "GatewayClient", waiting: dict[str, _Running], ready: Callable[[str], None]) -> None:
+    async def _look(self, admin: "GatewayClient", waiting: dict[str, _Running], ready: set[str]) -> None:
         from ..vendor.gateway_client import GatewayError
 
         try:
@@ -137,12 +149,13 @@ class Bridges:
             if agent is not None and is_back(agent, bridge.began):
                 self._say(_line(name, agent_line(agent)))
                 if agent.ready:
-                    ready(name)
+                    ready.add(name)
             elif bridge.service.ends:
                 service = bridge.service
                 self._say(_line(name, unready_line(service.why_ended, service.last_line, str(self._home.log(name)))))
             else:
                 continue
+            self._reported.add(name)
             del waiting[name]
 
     async def _next_look(self) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..connect import translate
 from ..errors import CliError, StoppedError
 from ..home import Home, write_private
-from ..terminal import safe
+from ..terminal import safe, safe_block
 from ..vendor.wire import Mail
 from . import leftovers
 from .bridges import Bridges
@@ -24,6 +24,7 @@ __all__ = ["Options", "Supervisor"]
 
 _GREETING_S = 30.0
 _LEFTOVERS_S = 6.0
+_ANSWER_LINES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +110,18 @@ class Supervisor:
                 changed=self._record,
             )
             await bridges.start(admin, self._find)
-            first_run = self._options.greeting and not self._home.greeted.exists()
-            greeting: list[asyncio.Task[Mail | str]] = []
-
-            def ready(name: str) -> None:
-                if name == "echo" and first_run:
-                    greeting.append(asyncio.create_task(greet(admin, _GREETING_S)))
-
+            greeting: asyncio.Task[Mail | str] | None = None
+            if self._options.greeting and bridges.runs("echo") and not self._home.greeted.exists():
+                # The mail may wait for its bridge, a person should not.
+                greeting = asyncio.create_task(greet(admin, _GREETING_S))
             try:
-                await bridges.report(admin, ready)
-                for task in greeting:
-                    await self._show_greeting(task)
+                ready = await bridges.report(admin)
+                if greeting is not None and "echo" in ready:
+                    await self._show_greeting(greeting)
             finally:
-                for task in greeting:
-                    task.cancel()
+                if greeting is not None:
+                    greeting.cancel()
+                    await asyncio.gather(greeting, return_exceptions=True)
             self._say('Write: agentmail send echo "Hello" --wait     Stop: Ctrl-C')
             await self._gateway.watch()
 
@@ -136,8 +135,9 @@ class Supervisor:
         if isinstance(answer, str):
             self._say(f"the greeting to echo was not answered: {safe(answer)}")
             return
-        self._say(f"you → echo: {safe(GREETING.body)}")
-        self._say(f"echo → you: {safe(answer.body)[:400]}")
+        self._say(f"you → echo:  {safe(GREETING.body)}")
+        lines = [line for line in safe_block(answer.body).splitlines() if line.strip()]
+        self._say("echo → you:  " + "\n             ".join(lines[:_ANSWER_LINES]))
         write_private(self._home.greeted, answer.id + "\n")
 
     def _record(self) -> None:
