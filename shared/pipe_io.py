@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from typing import IO
 
+from .bounded import TailBuffer
 from .line_splitter import Line, LineSplitter
 
 __all__ = ["LinePipe", "PipeWriter", "TailPipe"]
@@ -127,25 +128,16 @@ class TailPipe:
     """A pipe that is always drained; its last `limit` bytes are kept."""
 
     def __init__(self, pipe: IO[bytes], limit: int):
-        self._limit = limit
-        self._kept = bytearray()
-        self._reader = _PipeReader(pipe, self._feed, lambda: None)
+        self._tail = TailBuffer(limit)
+        self._reader = _PipeReader(pipe, self._tail.feed, lambda: None)
 
     def close(self) -> None:
         """Take what is in the pipe and end it."""
         self._reader.close()
 
     def text(self) -> str:
-        """What is kept, from a whole character on."""
-        kept = self._kept[-self._limit :] if self._limit else b""
-        if len(self._kept) > self._limit:
-            kept = kept.lstrip(bytes(range(0x80, 0xC0)))
-        return bytes(kept).decode("utf-8", "replace")
-
-    def _feed(self, chunk: bytes) -> None:
-        self._kept += chunk
-        if len(self._kept) > 2 * self._limit + CHUNK:
-            del self._kept[: -self._limit - 1]
+        """What is kept; if that is not all, after a line that says how much is missing."""
+        return self._tail.text()
 
 
 class PipeWriter:

@@ -98,7 +98,7 @@ class Child:
         return self._stdout.lines()
 
     def stderr_tail(self) -> str:
-        """The last 64 KiB (or what was asked for) of standard error so far."""
+        """The last 64 KiB (or what was asked for) of standard error so far; a first line says if that is not all."""
         return self._stderr.text()
 
     async def write(self, data: bytes) -> None:
