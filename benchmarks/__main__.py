@@ -1,4 +1,4 @@
-"""``uv run python -m benchmarks [NAME …]``: runs the named benchmarks (default: all) and prints their table of ratios."""
+"""``uv run python -m benchmarks [NAME …]``: runs the named benchmarks (default: all) and prints a table of ratios."""
 
 import asyncio
 import sys

@@ -4,8 +4,8 @@ import asyncio
 import time
 from pathlib import Path
 
-from .raw_http import Connection
 from .measure import Figure, percentile
+from .raw_http import Connection
 from .servers import Gateway, gateway
 
 SMALL, INBOX, STORE, READS, SENDERS = 100, 10_000, 200_000, 200, 32

@@ -4,8 +4,8 @@ import asyncio
 import time
 from pathlib import Path
 
-from .raw_http import Connection
 from .measure import Figure, median, percentile
+from .raw_http import Connection
 from .servers import gateway, prototype
 
 SINGLE, ROUNDS, SENDERS, EACH = 300, 5, 16, 150
