@@ -114,7 +114,8 @@ class Request:
 
     async def body(self, limit: int) -> bytes:
         """The whole body, at most `limit` bytes. Raises as `chunks`."""
-        return b"".join([chunk async for chunk in self.chunks(limit)])
+        parts = [chunk async for chunk in self.chunks(limit)]
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _too_large(limit: int) -> Problem:
