@@ -1,6 +1,7 @@
 """Mail as callers see it: one, a box, a thread's. Reading changes nothing (mcp_agent_mail#254)."""
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -119,9 +120,11 @@ def read_mail(core: Core, reader: Reader, caller: Caller, number: int) -> wire.M
 def mails_of(core: Core, reader: Reader, caller: Caller, numbers: Sequence[int]) -> tuple[wire.Mail, ...]:
     """The mails of those numbers, all known to be seen by the caller, in the order of numbers."""
     rows = reader.execute(
-        f"SELECT {_COLUMNS} FROM json_each(?) j CROSS JOIN mails m ON m.id = j.value ORDER BY m.id",  # noqa: S608
+        f"SELECT {_COLUMNS} FROM json_each(?) j CROSS JOIN mails m ON m.id = j.value",  # noqa: S608 - constant
         (caller.account.id, _json(numbers)),
     ).fetchall()
+    # Here, because the database would copy the bodies to sort them.
+    rows.sort(key=itemgetter(0))
     turns: dict[int, list[TurnRow]] = {}
     for turn in turns_of_mails(reader, [row[0] for row in rows if row[9]]):
         turns.setdefault(turn.mail, []).append(turn)

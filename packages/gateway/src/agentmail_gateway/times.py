@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import overload
+from typing import Final, overload
 
 __all__ = ["Clock", "clock", "milliseconds", "text"]
 
 Clock = Callable[[], int]
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def clock(now: Callable[[], float]) -> Clock:
@@ -38,4 +39,4 @@ def milliseconds(rfc3339: str) -> int:
     moment = datetime.fromisoformat(rfc3339)
     if moment.tzinfo is None:
         raise ValueError(f"{rfc3339[:40]!r} names no offset from UTC")
-    return int(moment.astimezone(UTC).timestamp() * 1000)
+    return (moment - _EPOCH) // timedelta(milliseconds=1)

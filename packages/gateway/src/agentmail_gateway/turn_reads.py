@@ -1,10 +1,12 @@
 """Turns as callers see them: an agent its own, a person those of mail they sent or got, an administrator all."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 from .core import Caller, Core
 from .limits import MAX_RECIPIENTS
+from .mail_reads import turns_of_mails
 from .principal import Principal
 from .problems import invalid, not_found
 from .store.interface import Reader
@@ -15,10 +17,7 @@ __all__ = ["get_turn", "list_turns", "sees_turn"]
 
 _STATES: Final = frozenset({"queued", "leased", "running"}) | wire.FINAL_STATES
 _MINE: Final = "EXISTS (SELECT 1 FROM box WHERE owner = ? AND sent IN (0, 1) AND mail = m.id)"
-_BOX: Final = (
-    "(SELECT mail FROM box WHERE owner = ? AND sent = 0 AND mail > ? "
-    "UNION SELECT mail FROM box WHERE owner = ? AND sent = 1 AND mail > ? ORDER BY mail)"
-)
+_STEP: Final = 500
 
 
 async def list_turns(
@@ -32,11 +31,10 @@ async def list_turns(
     unknown = [state for state in wanted if state not in _STATES]
     if unknown:
         raise invalid(f"There is no turn state {unknown[0][:40]!r}; there are {', '.join(sorted(_STATES))}.")
-    sql, parameters = _query(caller, wanted, start)
 
     def page(reader: Reader) -> wire.Page[wire.Turn]:
-        rows = reader.execute(f"{sql} ORDER BY t.id LIMIT ?", (*parameters, size + 1)).fetchall()
-        items = tuple(shown_turn(core, row_of(row)) for row in rows[:size])
+        rows = list(islice(_matching(reader, caller, wanted, start), size + 1))
+        items = tuple([shown_turn(core, row) for row in rows[:size]])
         return wire.Page(items, items[-1].id if len(rows) > size else None)
 
     if not caller.is_person and wanted == ["queued"]:
@@ -72,34 +70,53 @@ def sees_turn(reader: Reader, caller: Caller, row: TurnRow) -> bool:
     return found is not None
 
 
-def _query(caller: Caller, states: list[str], start: int) -> tuple[str, tuple[object, ...]]:
-    """The statement without its order, and its parameters; each kind of question has an index that fits it."""
-    number = caller.account.id
-    conditions, parameters = "t.id > ?", [start]
-    narrow: list[object] = []
-    if states:
-        conditions += f" AND t.state IN ({', '.join('?' * len(states))})"
-        narrow += states
-    is_open = bool(states) and wire.FINAL_STATES.isdisjoint(states)
-    if is_open:
-        conditions += " AND t.finished IS NULL"
+def _matching(reader: Reader, caller: Caller, states: list[str], start: int) -> Iterator[TurnRow]:
+    """The caller's turns in `states` after `start`, oldest first; each kind of question takes the way that is short."""
     if caller.turn is not None:
-        conditions += " AND t.id = ?"
-        narrow.append(caller.turn.id)
-    table = "turns t JOIN mails m ON m.id = t.mail"
+        row = find_turn(reader, caller.turn.id)
+        return iter([row] if row.id > start and (not states or row.state in states) else [])
+    if states and wire.FINAL_STATES.isdisjoint(states):
+        return _in_table(reader, caller, "turns t INDEXED BY turns_open", "t.finished IS NULL", states, start)
+    if states == ["dead"]:
+        return _in_table(reader, caller, "turns t INDEXED BY turns_dead", "t.state = 'dead'", states, start)
     if caller.account.admin:
-        pass
-    elif states == ["dead"] or (is_open and caller.is_person):
-        conditions += f" AND {_MINE}" + (" AND t.state = 'dead'" if states == ["dead"] else "")
-        narrow.append(number)
-    elif not is_open:
-        # The turns of a mail have the ids that follow its own, so a box in order of mails is in order of turns.
-        table = (
-            f"{_BOX} b CROSS JOIN mails m ON m.id = b.mail CROSS JOIN turns t ON t.id > m.id AND t.id <= m.id + m.turns"
-        )
-        before = max(start - MAX_RECIPIENTS - 1, 0)
-        parameters = [number, before, number, before, start]
+        return _in_table(reader, caller, "turns t", "TRUE", states, start)
+    return _in_box(reader, caller, states, start)
+
+
+def _in_table(
+    reader: Reader, caller: Caller, table: str, condition: str, states: list[str], start: int
+) -> Iterator[TurnRow]:
+    """Turns from `table` (this module's own text), as they come from an index that holds few others."""
+    parameters: list[object] = [start, *states]
+    if states:
+        condition += f" AND t.state IN ({', '.join('?' * len(states))})"
     if not caller.is_person:
-        conditions += " AND t.agent = ?"
-        narrow.append(number)
-    return f"SELECT {TURN_COLUMNS} FROM {table} WHERE {conditions}", (*parameters, *narrow)  # noqa: S608 - own texts
+        condition += " AND t.agent = ?"
+        parameters.append(caller.account.id)
+    elif not caller.account.admin:
+        condition += f" AND {_MINE}"
+        parameters.append(caller.account.id)
+    sql = (
+        f"SELECT {TURN_COLUMNS} FROM {table} CROSS JOIN mails m ON m.id = t.mail "  # noqa: S608 - own texts
+        f"WHERE t.id > ? AND {condition} ORDER BY t.id LIMIT ?"
+    )
+    return map(row_of, reader.execute(sql, (*parameters, 201)).fetchall())
+
+
+def _in_box(reader: Reader, caller: Caller, states: list[str], start: int) -> Iterator[TurnRow]:
+    """Turns of the mail in the caller's box; their ids follow their mail's, so the order of mails is that of turns."""
+    number = caller.account.id
+    position = max(start - MAX_RECIPIENTS - 1, 0)
+    while True:
+        rows = reader.execute(
+            "SELECT mail FROM box WHERE owner = ? AND sent = 0 AND mail > ? UNION "
+            "SELECT mail FROM box WHERE owner = ? AND sent = 1 AND mail > ? ORDER BY mail LIMIT ?",
+            (number, position, number, position, _STEP),
+        ).fetchall()
+        for turn in turns_of_mails(reader, [row[0] for row in rows]):
+            if turn.id > start and (not states or turn.state in states) and (caller.is_person or turn.agent == number):
+                yield turn
+        if len(rows) < _STEP:
+            return
+        position = rows[-1][0]
