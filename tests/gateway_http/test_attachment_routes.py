@@ -73,6 +73,15 @@ async def test_a_file_above_the_limit_is_refused_before_it_is_sent(gateway: Proc
     assert b" 413 " in line
 
 
+async def test_the_limit_is_the_administrators(gateway: Process) -> None:
+    limits = (await gateway.ask("GET", "/api/v1/admin/limits")).json
+    assert (await gateway.ask("PUT", "/api/v1/admin/limits", limits | {"attachment_bytes": 100})).status == 200
+    answer = await gateway.ask("POST", f"{PATH}?name=a", content=b"x" * 101)
+    assert (answer.status, answer.code) == (413, "too_large")
+    assert (await gateway.ask("POST", f"{PATH}?name=a", content=b"x" * 100)).status == 201
+    assert (await gateway.ask("PUT", "/api/v1/admin/limits", limits)).status == 200
+
+
 async def test_a_chunked_file_is_cut_at_the_limit_and_leaves_nothing(gateway: Process) -> None:
     before = sorted(path for path in gateway.data.rglob("*") if path.is_file())
     headers = {"Authorization": f"Bearer {gateway.admin}", "Transfer-Encoding": "chunked"}

@@ -165,6 +165,11 @@ class Gateway:
         """Mails in which all words of `q` occur."""
         return await search.search(self._core, who, q, after, limit)
 
+    @property
+    def attachment_limit(self) -> int:
+        """The most bytes that an attachment may have now."""
+        return self._core.limits.attachment_bytes
+
     async def put_attachment(
         self,
         who: Principal,

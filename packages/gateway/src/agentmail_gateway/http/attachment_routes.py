@@ -12,7 +12,6 @@ __all__ = ["ROUTES", "disposition"]
 
 API = "/api/v1"
 MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,100}/[A-Za-z0-9!#$&^_.+-]{1,100}")
-ATTACHMENT_BYTES = 25 * 1024 * 1024
 DEFAULT_TYPE = "application/octet-stream"
 RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
 
@@ -20,13 +19,12 @@ RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
 async def put_attachment(call: Call, query: AttachmentQuery) -> Reply[Attachment]:
     """Store a file; the body is the file, `Content-Type` its media type."""
     gateway = call.services.gateway
-    limit = ATTACHMENT_BYTES
     media_type = (call.request.header(b"content-type") or DEFAULT_TYPE).partition(";")[0].strip().lower()
     stored = await gateway.put_attachment(
         call.who,
         name=query.name,
         type=media_type if MEDIA_TYPE.fullmatch(media_type) else DEFAULT_TYPE,
-        chunks=call.request.chunks(limit),
+        chunks=call.request.chunks(gateway.attachment_limit),
     )
     return Reply(stored, 201, ((b"location", f"{API}/attachments/{stored.id}".encode()),))
 
