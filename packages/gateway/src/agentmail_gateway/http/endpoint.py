@@ -46,7 +46,7 @@ class PathEndpoint:
         given: dict[str, Any] = dict(scope["path_params"]) if route.parameters else {}
         if route.query is not None:
             given["query"] = _query(pairs, route.query)
-        elif pairs:
+        elif pairs and route.who:
             raise Problem("invalid", f"This route takes no parameters; leave `{pairs[0][0]}` out.")
         if route.key != "none":
             given["key"] = _key(request, required=route.key == "required")
