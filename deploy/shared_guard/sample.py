@@ -25,7 +25,7 @@ _MADE_UP = {
     "tests/test_guard_sample_long.py": b"from .. import guard_sample_long\n",
     "tests/test_guard_sample_short.py": b"from ..guard_sample_short import WORD\n",
 }
-_SOME = 8
+_SOME = 4
 _STAMP = 1_700_000_000_000_000_000
 _OTHER_STAMP = 1_600_000_000_000_000_000
 

@@ -71,10 +71,19 @@ def _relative_imports(path: str, source: bytes) -> tuple[tuple[str, ...], ...]:
     """Dotted names, from the baseline's top, that the module may import: of ``from .a import b`` both a and a.b."""
     package = tuple(path.split("/")[:-1])
     names: list[tuple[str, ...]] = []
-    for node in ast.walk(ast.parse(source, filename=path)):
+    for node in _statements(ast.parse(source, filename=path)):
         if isinstance(node, ast.ImportFrom) and 0 < node.level <= len(package) + 1:
             base = package[: len(package) + 1 - node.level] + tuple((node.module or "").split("."))
             base = tuple(part for part in base if part)
             names.append(base)
             names.extend((*base, alias.name) for alias in node.names)
     return tuple(name for name in names if name)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Every statement in ``node``: imports are statements, and passing over expressions saves most of the time."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        children = getattr(node, field, ())
+        for child in children if isinstance(children, list) else ():
+            yield child
+            yield from _statements(child)

@@ -70,6 +70,25 @@ def test_a_selection_is_closed() -> None:
         assert selection({path: FILES[path] for path in chosen}, [name]) == chosen
 
 
+@pytest.mark.parametrize(
+    "around",
+    [
+        "if 1:\n    pass\nelse:\n    {}",
+        "try:\n    pass\nexcept ImportError:\n    {}",
+        "try:\n    pass\nfinally:\n    {}",
+        "for x in y:\n    pass\nelse:\n    {}",
+        "while 1:\n    {}",
+        "with x:\n    {}",
+        "match x:\n    case 1:\n        {}",
+        "class A:\n    async def b(self):\n        {}",
+        "y = [lambda: x for x in z]; {}",
+    ],
+)
+def test_an_import_is_found_wherever_a_statement_can_stand(around: str) -> None:
+    files = {"__init__.py": b"", "one.py": around.format("from .two import x").encode(), "two.py": b""}
+    assert selection(files, ["one"]) == set(files)
+
+
 def test_imports_that_lead_out_of_the_baseline_are_not_followed() -> None:
     files = {"__init__.py": b"", "one.py": b"from .. import two\nfrom ...two import x\nimport two\n", "two.py": b""}
     assert selection(files, ["one"]) == {"__init__.py", "one.py"}
