@@ -143,7 +143,7 @@ def test_a_relative_workspace_is_refused() -> None:
 
 @given(st.text(max_size=50), st.none() | st.just(SESSION))
 def test_no_argument_list_has_the_options_that_end_a_run(prompt: str, resume: str | None) -> None:
-    """zai-org/feedback#600: ``--max-turns`` and ``--allowed-tools`` are in one version's help, its parser rejects them."""
+    """zai-org/feedback#600: ``--max-turns`` and ``--allowed-tools`` are in a help text, the parser rejects them."""
     allowed = {"--prompt", "--output-format", "--cwd", "--mode", "--disallowed-tools", "--resume", "--attach"}
     _, argv = made(prompt, resume)
     assert {token.partition("=")[0] for token in argv} <= allowed

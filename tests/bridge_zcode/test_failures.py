@@ -71,7 +71,7 @@ def test_an_empty_answer_and_a_denied_one_differ() -> None:
     ("stderr", "class_"),
     [
         (
-            "Error: Model config is missing. Create /home/a/.zcode/cli/config.json with an explicit model provider before running ZCode.",
+            "Error: Model config is missing. Create /home/a/.zcode/cli/config.json with an explicit model provider.",
             "provider_missing",
         ),
         (
@@ -88,7 +88,7 @@ def test_an_empty_answer_and_a_denied_one_differ() -> None:
         ("Error: Bundled 与 Active ZCode Built-in Release 均不可用", "overloaded"),
         (
             "node:internal\nError [ERR_UNKNOWN_BUILTIN_MODULE]: No such built-in module: node:sqlite\n    at x",
-            "agent_error",
+            "runtime_too_old",
         ),
         ("Error: No such built-in module: node:sqlite", "runtime_too_old"),
         (f"Unknown option '--max-turns'. To specify a positional argument\n\n{HELP}", "bad_option"),

@@ -10,7 +10,8 @@ order.
     mark FILE · wait-for FILE                 leave a sign, wait for one
     hang [deaf|slow-close|throws]             never end by itself; what SIGTERM then meets
     fail NAME [TIME] · fail-once NAME [TIME]  see failing.py
-    end KIND                                  no-result, cut, empty, cancelled, crash, killed, lingers, max-turns
+    end KIND                                  no-result, cut, empty, cancelled, crash, killed, max-turns, lingers,
+                                              lingers-loudly (prints after its result)
 
 Without any it answers with the number of this session's turn.
 """
@@ -81,7 +82,7 @@ class Turn:
                     return code
         except Terminated as ended:
             return self._terminated(ended.number)
-        if not self._said:
+        if not self._said and self._ending != "empty":
             self._say(f"Turn {self._turn_count} of {stream.session_id}.")
         return self._end()
 
@@ -294,7 +295,9 @@ class Turn:
         kinds = {"cancelled": "cancelled", "max-turns": "error_max_turns"}
         self._completed(response, kinds.get(self._ending, "success"))
         stream.finish(response, usage, self._turn_count)
-        if self._ending == "lingers":
+        if self._ending.startswith("lingers"):
+            if self._ending == "lingers-loudly":
+                stream.text("(after the result)")
             self._hang("deaf")
         return 0
 

@@ -135,14 +135,19 @@ class AgentTurn:
             stopping = asyncio.create_task(self._stop.event.wait())
             try:
                 await asyncio.wait({reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
-                if not reading.done():
+                # What comes after the wish to stop is the agent's good-bye, not its answer.
+                whole, cut_short = reader.facts.result_seen, not reading.done()
+                if cut_short:
                     await child.kill_tree(signal.SIGTERM, self._times.polite_s)
                 forbidden, lingered = await reading
             finally:
                 reading.cancel()
                 stopping.cancel()
-        code = child.returncode
-        exit_code = 0 if lingered and reader.facts.result_seen else -signal.SIGKILL if code is None else code
+        exit_code = child.returncode
+        if whole and (cut_short or lingered):
+            exit_code = 0
+        elif exit_code is None:
+            exit_code = -signal.SIGKILL
         return _Ended(Run(reader.facts, exit_code, child.stderr_tail()), forbidden)
 
     async def _read(self, child: Child, reader: EventReader) -> tuple[str | None, bool]:

@@ -5,7 +5,9 @@ directory itself) are not the workspace's and are left alone.
 """
 
 import json
+import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,12 +48,13 @@ def _upwards(folder: Path) -> Iterator[Path]:
 
 
 def _read(path: Path) -> str | None:
-    """The text of a file of fair size, None if it is not to be had."""
+    """The text of a plain file of fair size, None if it is not to be had. A pipe does not block it."""
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            return None
-        with path.open("rb") as file:
-            return file.read(LARGEST_FILE + 1).decode("utf-8", "replace")
+        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
+                return None
+            return file.read(LARGEST_FILE).decode("utf-8", "replace")
     except OSError:
         return None
 
