@@ -1,0 +1,17 @@
+"""``bridge-opencode``: connects opencode to an AgentMail gateway."""
+
+import sys
+
+from .runner import OpencodeRunner
+from .vendor import bridge_main
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Run the bridge; its exit code."""
+    return bridge_main.run("opencode", OpencodeRunner, sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
