@@ -5,10 +5,11 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,14 @@ from .support import Process, ask, head, open_stream, read_head, running, start
 pytestmark = pytest.mark.slow
 
 
-def attempt(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """A start that is expected to fail, within five seconds."""
+def attempt(*arguments: str, limit_s: float = 30) -> "subprocess.CompletedProcess[str]":
+    """A start that is expected to fail, within `limit_s` seconds."""
     return subprocess.run(
-        [sys.executable, "-m", "agentmail_gateway", *arguments], capture_output=True, text=True, timeout=5, check=False
+        [sys.executable, "-m", "agentmail_gateway", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=limit_s,
+        check=False,
     )
 
 
@@ -45,7 +50,7 @@ async def test_a_start_makes_a_private_folder_a_token_and_an_address(data: Path)
 def test_a_second_start_fails_and_names_the_holder(data: Path) -> None:
     """mcp_agent_mail#123, takopi#254"""
     with running(data) as process:
-        second = attempt("--data", str(data), "--port", "0")
+        second = attempt("--data", str(data), "--port", "0", limit_s=5)
         assert second.returncode == 3
         assert second.stderr.count("\n") == 1
         assert f"process {process.popen.pid} at http://127.0.0.1:{process.port}" in second.stderr
@@ -83,6 +88,18 @@ def test_a_data_folder_that_is_a_file_is_named(tmp_path: Path) -> None:
     assert answer.returncode == 1
     assert str(tmp_path / "file") in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+def test_the_store_of_a_newer_gateway_is_left_alone(data: Path) -> None:
+    with running(data) as process:
+        assert process.stop() == 0
+    (store,) = data.glob("*.db")
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute("PRAGMA user_version = 9999")
+    answer = attempt("--data", str(data), "--port", "0")
+    assert answer.returncode == 1
+    assert answer.stderr.count("\n") == 1
+    assert "9999" in answer.stderr
 
 
 def test_a_wrong_origin_is_named(data: Path) -> None:

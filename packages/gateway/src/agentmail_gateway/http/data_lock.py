@@ -37,7 +37,10 @@ def _replace(path: Path, text: str) -> None:
 
 @contextmanager
 def lock_data_folder(data: Path) -> Iterator[None]:
-    """Own `data` (an existing folder) until the context ends. Raises DataFolderInUseError at once when it is owned."""
+    """Own `data` (an existing folder) until the context ends.
+
+    Raises DataFolderInUseError at once when it is owned, OSError when it can't be locked at all.
+    """
     if sys.platform == "win32":
         import msvcrt
 
@@ -57,7 +60,7 @@ def lock_data_folder(data: Path) -> Iterator[None]:
     try:
         try:
             take()
-        except OSError:
+        except (BlockingIOError, PermissionError):
             raise DataFolderInUseError(
                 f"the data folder {data} is in use by {_holder(data)}; stop it or use another --data folder"
             ) from None
