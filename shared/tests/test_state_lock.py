@@ -57,7 +57,11 @@ def test_a_killed_owner_leaves_the_folder_free_even_while_its_children_live(
     StateLock.acquire(tmp_path, "second").release()
 
 
-@pytest.mark.parametrize("note", [str(os.getpid()), "1", "bridge-x, process 1", "", "\0\x1b[31m", "\ud800x"])
+@pytest.mark.parametrize(
+    "note",
+    [str(os.getpid()), "1", "bridge-x, process 1", "", "\0\x1b[31m", "\ud800x"],
+    ids=["a living process", "the first process", "a name", "nothing", "controls", "no text"],
+)
 def test_a_lock_file_that_was_left_behind_blocks_nobody_whatever_it_says(tmp_path: Path, note: str) -> None:
     """takopi#254"""
     (tmp_path / "lock").write_bytes(note.encode("utf-8", "surrogatepass"))
