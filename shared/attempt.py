@@ -11,6 +11,7 @@ from .answer_text import bridge_fault, missing_attachment
 from .attempt_log import AttemptLog
 from .bridge_log import rfc3339
 from .bridge_parts import BridgeParts
+from .directory_lock import lock_directory
 from .explicit_sends import answered_already
 from .gateway_errors import GatewayError, GatewayProblem, GatewayUnreachable
 from .lease import LEASE_LOST, keep_lease
@@ -30,6 +31,7 @@ from .workspace import Place, WorkspaceError
 __all__ = ["Slot", "work"]
 
 BUSY_DIRECTORY = "another turn works in the directory"
+BUSY_ELSEWHERE = "a turn of another bridge works in the directory"
 
 
 @dataclass(slots=True)
@@ -133,8 +135,12 @@ class _Attempt:
             return await self._end(Outcome(failure=choice), None)
         if not parts.busy.take(place.path, claim.turn_id):
             return await hand_back(parts, claim, BUSY_DIRECTORY, "waits")
+        lock = lock_directory(place.path)
+        if lock is None:
+            return await hand_back(parts, claim, BUSY_ELSEWHERE, "elsewhere")
         self._placed()
-        return await self._set_up_and_run(place, choice)
+        with lock:
+            return await self._set_up_and_run(place, choice)
 
     async def fault(self, error: Exception) -> Result:
         """End a turn in which the bridge went wrong."""

@@ -46,7 +46,8 @@ def run(
 
     `foreign_code` false: its turns run nothing but the bridge's own code, so that being root is no danger.
     """
-    options = _parser(agent).parse_args(argv)
+    installed = _version(agent)
+    options = _parser(agent, installed).parse_args(argv)
     try:
         settings = load(os.environ, agent)
     except SettingsError as error:
@@ -54,7 +55,7 @@ def run(
     if options.allow_root:
         settings = replace(settings, allow_root=True)
     if options.check:
-        return asyncio.run(report(settings, make_runner(settings), _version(agent), foreign_code=foreign_code))
+        return asyncio.run(report(settings, make_runner(settings), installed, foreign_code=foreign_code))
     if foreign_code and not settings.allow_root and _is_root():
         told = (
             "it does not run as root, because the agent would. Start it as another user, or with --allow-root"
@@ -76,12 +77,12 @@ def run(
         return _complain(agent, str(_unusable(settings, error)), 2)
     with lock:
         try:
-            return asyncio.run(_work(settings, make_runner(settings), once=options.once))
+            return asyncio.run(_work(settings, make_runner(settings), installed, once=options.once))
         except (SettingsError, WorkspaceSettingsError) as error:
             return _complain(agent, str(error), 2)
 
 
-def _parser(agent: str) -> argparse.ArgumentParser:
+def _parser(agent: str, installed: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"bridge-{agent}",
         description=f"Connects {agent} to an AgentMail gateway: mail to it is worked on and answered.",
@@ -90,7 +91,7 @@ def _parser(agent: str) -> argparse.ArgumentParser:
     parser.add_argument("--check", action="store_true", help="look for everything a turn needs, say what is missing")
     parser.add_argument("--once", action="store_true", help="work off what is queued, then end")
     parser.add_argument("--allow-root", action="store_true", help="run although the user is root")
-    parser.add_argument("--version", action="version", version=f"bridge-{agent} {_version(agent)}")
+    parser.add_argument("--version", action="version", version=f"bridge-{agent} {installed}")
     return parser
 
 
@@ -115,7 +116,7 @@ def _unusable(settings: Settings, error: OSError) -> SettingsError:
     return SettingsError("AGENTMAIL_STATE_DIR", told, "Name a folder that this user may write")
 
 
-async def _work(settings: Settings, runner: Runner, *, once: bool) -> int:
+async def _work(settings: Settings, runner: Runner, installed: str, *, once: bool) -> int:
     log = Log(
         sys.stderr,
         as_json=settings.environ.get("AGENTMAIL_LOG", "").strip().lower() == "json",
@@ -145,7 +146,7 @@ async def _work(settings: Settings, runner: Runner, *, once: bool) -> int:
                 runner,
                 gateway,
                 bridge_id=_bridge_id(StateFolder(settings.state_dir).bridge_id),
-                version=_version(settings.agent),
+                version=installed,
                 log=log,
                 outside=outside,
             )

@@ -97,6 +97,11 @@ class Delivery:
         self._going_on.add(entry.turn_id)
         try:
             return await self._deliver(entry)
+        except OSError as error:
+            self._log.warn(
+                "the outcome is kept, the disk does not take what became of it", turn=entry.turn_id, why=error
+            )
+            return False
         finally:
             self._going_on.discard(entry.turn_id)
 

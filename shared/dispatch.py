@@ -7,6 +7,7 @@ from pathlib import Path
 from .attempt import Slot, work
 from .bounded import BoundedDict
 from .bridge_parts import BridgeParts
+from .directory_lock import lock_directory
 from .gateway_errors import GatewayError, GatewayProblem
 from .intake import Intake, Ticket, Working
 from .settlement import Result
@@ -70,6 +71,9 @@ class Dispatch:
                 self._parts.delivery.kick(ticket.turn_id)
             elif self._slots and not ticket.looked:
                 await self._look(ticket)
+            elif ticket.directory is not None and _in_use_elsewhere(ticket.directory):
+                self._intake.take(ticket)
+                self._intake.put_back(ticket, due=self._later())
             else:
                 self._begin(ticket)
 
@@ -151,5 +155,18 @@ class Dispatch:
                 self._intake.settle(slot.turn_id, final=False)
             case "waits":
                 self._intake.put_back(ticket, directory=slot.directory)
+            case "elsewhere":
+                self._intake.put_back(ticket, directory=slot.directory, due=self._later())
             case "again":
-                self._intake.put_back(ticket, due=self._parts.outside.clock() + self._parts.pace.reclaim)
+                self._intake.put_back(ticket, due=self._later())
+
+    def _later(self) -> float:
+        return self._parts.outside.clock() + self._parts.pace.reclaim
+
+
+def _in_use_elsewhere(directory: Path) -> bool:
+    lock = lock_directory(directory)
+    if lock is None:
+        return True
+    lock.release()
+    return False

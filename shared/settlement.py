@@ -11,9 +11,9 @@ from .wire import Claim, FinishBody, ReleaseBody, ReplyBody
 
 __all__ = ["Result", "hand_back", "settle", "settle_kept"]
 
-# over: the turn has ended. kept: its outcome waits on the disk. waits: its directory is in use. again: try the claim
-# again later. gone: it is not this bridge's now; the gateway says when it is.
-Result = Literal["over", "kept", "waits", "again", "gone"]
+# over: the turn has ended. kept: its outcome waits on the disk. waits: its directory is in use here. elsewhere: another
+# bridge uses it. again: try the claim later. gone: it is not this bridge's now; the gateway says when it is.
+Result = Literal["over", "kept", "waits", "elsewhere", "again", "gone"]
 
 
 async def settle(parts: BridgeParts, claim: Claim, conclusion: Conclusion, files: tuple[str, ...] = ()) -> Result:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ..directory_lock import lock_directory
 from ..gateway_errors import GatewayProblem
 from ..turn import Emit, Outcome, Started, Status, StopSignal, Text, ToolCall, ToolResult, TurnRequest
 from ..wire import Attachment, Enforcement, Failure
@@ -445,3 +446,22 @@ async def test_everything_said_at_once_is_answered_once_each(tmp_path: Path) -> 
             await b.gateway.until_state(turn)
     assert sorted(turn for turn, _ in b.gateway.replies) == sorted(turns)
     assert len(b.runner.requests) == 30
+
+
+async def test_a_directory_in_which_another_bridge_works_is_waited_for(tmp_path: Path) -> None:
+    """mcp_agent_mail#123, takopi#254: two owners of one folder, here of two bridges that share a workspace."""
+    shared = (tmp_path / "w").resolve()
+    shared.mkdir()
+    taken = lock_directory(shared)
+    assert taken is not None
+    async with bench(tmp_path, AGENTMAIL_WORKSPACES=f"w={shared}") as b:
+        turn = await b.gateway.post()
+        await b.gateway.until(lambda: bool(b.gateway.releases))
+        assert b.gateway.turns[turn].state == "queued"
+        claims = b.gateway.count("claim")
+        beats = len(b.gateway.beats)
+        await b.gateway.until(lambda: len(b.gateway.beats) > beats + 2)
+        assert b.gateway.count("claim") == claims
+        taken.release()
+        assert (await b.gateway.until_state(turn)).state == "answered"
+    assert len(b.runner.requests) == 1
