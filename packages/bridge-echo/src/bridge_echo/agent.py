@@ -23,6 +23,7 @@ Standard library only, and nothing of the bridge: it is started as ``python -I -
 
 import argparse
 import json
+import math
 import os
 import re
 import signal
@@ -59,9 +60,10 @@ def mail_in(prompt: str) -> tuple[str, str]:
 def number(text: str, most: float) -> float:
     """The number in `text`, between 0 and `most`; 1 when there is none."""
     try:
-        return min(max(float(text), 0.0), most)
+        value = float(text)
     except ValueError:
         return 1.0
+    return 1.0 if math.isnan(value) else min(max(value, 0.0), most)
 
 
 class Agent:
