@@ -1,5 +1,6 @@
 """A real `agentmail up` in a data folder of its own, and the command line beside it."""
 
+import io
 import os
 import queue
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 import psutil
+from agentmail.__main__ import run
 
 __all__ = ["Installation", "Up", "processes_of"]
 
@@ -136,14 +138,24 @@ class Installation:
                 process.kill()
             up.close()
 
-    def run(self, *arguments: str, stdin: str | None = "", **environ: str) -> "subprocess.CompletedProcess[str]":
-        """A command, to its end."""
-        return subprocess.run(
-            [sys.executable, "-m", "agentmail", *arguments],
-            env={**self.environ, **environ},
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=_LIMIT_S,
-            check=False,
-        )
+    def run(self, *arguments: str, stdin: str = "", **environ: str) -> "subprocess.CompletedProcess[str]":
+        """A command, to its end, as its own process would run it, but in this one: that is five times as fast."""
+        before, streams = dict(os.environ), (sys.stdin, sys.stdout, sys.stderr)
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="\n") for _ in range(2))
+        try:
+            os.environ.clear()
+            os.environ.update(self.environ | environ)
+            sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8")
+            sys.stdout, sys.stderr = out, err
+            code = run(arguments)
+        finally:
+            sys.stdin, sys.stdout, sys.stderr = streams
+            os.environ.clear()
+            os.environ.update(before)
+        texts = []
+        for stream in (out, err):
+            stream.flush()
+            buffer = stream.buffer
+            assert isinstance(buffer, io.BytesIO)
+            texts.append(buffer.getvalue().decode())
+        return subprocess.CompletedProcess(arguments, int(code), *texts)
