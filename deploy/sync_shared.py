@@ -112,8 +112,6 @@ def take(root: Path, step: Step) -> None:
     try:
         with os.fdopen(os.open(temporary, flags, 0o777 if step.entry.executable else 0o666), "wb") as file:
             file.write(step.entry.data)
-            file.flush()
-            os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -69,16 +69,18 @@ class Sample:
         stamp = _OTHER_STAMP if path.startswith(PART) else _STAMP
         os.utime(file, ns=(stamp, stamp))
 
-    def restore(self, path: str) -> None:
-        """Bring everything at and below ``path`` back to the clean state."""
-        place = self.root / path
-        if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place)
-        else:
-            place.unlink(missing_ok=True)
-        for file in self.files:
-            if file == path or file.startswith(path + "/"):
-                self.write(file)
+    def undo(self, path: str, also: str = "") -> None:
+        """Bring everything at and below both places back to the clean state."""
+        # `path` comes last: on a case-insensitive disk, where both may be names of one file, it is the name that stays.
+        for place in filter(None, (also, path)):
+            at = self.root / place
+            if at.is_dir() and not at.is_symlink():
+                shutil.rmtree(at)
+            else:
+                at.unlink(missing_ok=True)
+            for file in self.files:
+                if file == place or file.startswith(place + "/"):
+                    self.write(file)
 
 
 def _real_files(material: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -52,8 +52,7 @@ def prove(compare: Compare, material: Mapping[str, bytes]) -> Proof:
         results.append(("clean copy", _miss(compare, sample.root, "clean copy", None)))
         for mutation in mutations(sample):
             results.append((mutation.name, _try(compare, sample.root, mutation)))
-            for place in filter(None, (mutation.path, mutation.also)):
-                sample.restore(place)
+            sample.undo(mutation.path, mutation.also)
         results.append(("clean copy, again", _miss(compare, sample.root, "clean copy, again", None)))
     skipped = [result for _, result in results if isinstance(result, Skip)]
     missed = [result for _, result in results if isinstance(result, Miss)]

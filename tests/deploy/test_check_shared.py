@@ -262,6 +262,19 @@ def test_a_module_that_does_not_parse_is_named(tmp_path: Path, capsys: pytest.Ca
     assert "shared: alpha.py: does-not-parse from line 1" in capsys.readouterr().out
 
 
+def test_a_name_that_is_no_text_is_still_one_line(tmp_path: Path) -> None:
+    program = copy_programs(checkout(tmp_path)) / "check_shared.py"
+    name = os.fsdecode(b"a\n::error::\xff\x1b[2J.py")
+    try:
+        (tmp_path / ALL / name).write_bytes(b"")
+    except OSError:
+        pytest.skip("this disk has no such names")
+    result = run(program)
+    assert result.returncode == 1
+    assert "bridge-one: a\\n::error::\\udcff\\x1b[2J.py: extra-module" in result.stdout
+    assert len(result.stdout.splitlines()) <= 4
+
+
 def test_a_folder_of_which_only_caches_are_left_is_no_target(tmp_path: Path) -> None:
     checkout(tmp_path)
     stale = "packages/bridge-two/src/bridge_two/vendor/__pycache__/alpha.cpython-311.pyc"

@@ -123,9 +123,7 @@ def test_every_mutation_can_be_undone(tmp_path: Path) -> None:
         except CannotMakeError:
             continue
         finally:
-            sample.restore(mutation.path)
-            if mutation.also:
-                sample.restore(mutation.also)
+            sample.undo(mutation.path, mutation.also)
         assert drift(tmp_path) == [], mutation.name
 
 
