@@ -15,7 +15,7 @@ from .core import Core
 from .permission_rows import decide_row, find_permission
 from .problems import Problem
 from .store.interface import Tx
-from .turn_changes import change_turn, live_turn, tell_agent_queued
+from .turn_changes import change_turn, mirror, tell_agent_queued
 from .turn_rows import TURN_COLUMNS, find_turn, row_of
 
 __all__ = ["Sweeper", "load_timers"]
@@ -23,6 +23,7 @@ __all__ = ["Sweeper", "load_timers"]
 _LOG = logging.getLogger(__name__)
 _AGAIN_S: Final = 5.0
 _LONGEST_S: Final = 3600.0
+_SHORTEST_S: Final = 0.01
 
 
 @dataclass(slots=True)
@@ -72,7 +73,7 @@ class Sweeper:
     def _set(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self.later(min(max(seconds, 0.0), _LONGEST_S), self._begin)
+        self._timer = self.later(min(max(seconds, _SHORTEST_S), _LONGEST_S), self._begin)
 
     def _begin(self) -> None:
         self._timer = None
@@ -100,10 +101,7 @@ def load_timers(core: Core, tx: Tx) -> None:
         "AND (t.state != 'queued' OR t.not_before IS NOT NULL)"
     ).fetchall()
     for row in map(row_of, rows):
-        changed = change_turn(core, tx, row, ledger.Restart(tx.now))
-        live = live_turn(core, tx, changed)
-        if live is None and changed.not_before is not None:
-            tx.then(partial(core.waits.update, {changed.id: changed.not_before}))
+        mirror(core, tx, change_turn(core, tx, row, ledger.Restart(tx.now)))
     asks = tx.execute("SELECT id, expires FROM permissions WHERE decision IS NULL").fetchall()
     tx.then(lambda: core.asks.update(asks))
 

@@ -11,7 +11,7 @@ from .turn_rows import TurnRow, find_turn, save_state
 from .vendor import wire
 from .watchers import watchers_of
 
-__all__ = ["change_turn", "live_turn", "own_turn", "tell_agent_queued"]
+__all__ = ["change_turn", "mirror", "own_turn", "tell_agent_queued"]
 
 
 def own_turn(core: Core, reader: Reader, agent: int, turn: int) -> TurnRow:
@@ -38,11 +38,41 @@ def change_turn(core: Core, tx: Tx, row: TurnRow, event: ledger.Event, **columns
         _tell_state(core, tx, changed)
     if isinstance(event, ledger.Cancel) and row.held and not row.cancel:
         tx.event(row.agent, "turn_cancel", {"turn_id": core.ids.text("turn", row.id)})
-    _mirror(core, tx, changed)
+    mirror(core, tx, changed)
     return changed
 
 
-def live_turn(core: Core, reader: Reader, row: TurnRow) -> LiveTurn | None:
+def tell_agent_queued(core: Core, tx: Tx, agent: int, thread: int | None = None) -> None:
+    """Tell the agent of the turns that it may claim now: the first open one of the thread, or of each thread."""
+    rows = tx.execute(
+        "SELECT min(id), state, not_before FROM turns WHERE agent = ? AND finished IS NULL "
+        "AND thread = coalesce(?, thread) GROUP BY thread ORDER BY 1",
+        (agent, thread),
+    ).fetchall()
+    for number, state, not_before in rows:
+        if state == "queued" and (not_before is None or not_before <= tx.now):
+            tx.event(agent, "turn_state", {"turn_id": core.ids.text("turn", number), "state": "queued"})
+
+
+def mirror(core: Core, tx: Tx, row: TurnRow) -> None:
+    """Let memory follow what the store knows of the turn's lease and of when it may be claimed."""
+    live = _live_turn(core, tx, row)
+
+    def follow() -> None:
+        if live is None:
+            core.live.end(row.id)
+        else:
+            core.live.put(live)
+        if row.state == "queued" and row.not_before is not None:
+            core.waits[row.id] = row.not_before
+        else:
+            core.waits.pop(row.id, None)
+        core.wake()
+
+    tx.then(follow)
+
+
+def _live_turn(core: Core, reader: Reader, row: TurnRow) -> LiveTurn | None:
     """The mirror of the turn's lease; None when nobody holds one that runs."""
     if row.state not in ("leased", "running") or row.key_digest is None or row.expires is None:
         return None
@@ -61,18 +91,6 @@ def live_turn(core: Core, reader: Reader, row: TurnRow) -> LiveTurn | None:
     )
 
 
-def tell_agent_queued(core: Core, tx: Tx, agent: int, thread: int | None = None) -> None:
-    """Tell the agent of the turns that it may claim now: the first open one of the thread, or of each thread."""
-    rows = tx.execute(
-        "SELECT min(id), state, not_before FROM turns WHERE agent = ? AND finished IS NULL "
-        "AND thread = coalesce(?, thread) GROUP BY thread ORDER BY 1",
-        (agent, thread),
-    ).fetchall()
-    for number, state, not_before in rows:
-        if state == "queued" and (not_before is None or not_before <= tx.now):
-            tx.event(agent, "turn_state", {"turn_id": core.ids.text("turn", number), "state": "queued"})
-
-
 def _tell_state(core: Core, tx: Tx, row: TurnRow) -> None:
     data = {"turn_id": core.ids.text("turn", row.id), "state": row.state}
     for person in watchers_of(core, tx, row.mail):
@@ -84,20 +102,3 @@ def _tell_state(core: Core, tx: Tx, row: TurnRow) -> None:
     if row.state == "dead":
         tell_dead(core, tx, row)
     tx.then(lambda: core.agent_changed(row.agent))
-
-
-def _mirror(core: Core, tx: Tx, row: TurnRow) -> None:
-    live = live_turn(core, tx, row)
-
-    def follow() -> None:
-        if live is None:
-            core.live.end(row.id)
-        else:
-            core.live.put(live)
-        if row.state == "queued" and row.not_before is not None:
-            core.waits[row.id] = row.not_before
-        else:
-            core.waits.pop(row.id, None)
-        core.wake()
-
-    tx.then(follow)
