@@ -1,15 +1,13 @@
-"""``bridge-dsh``: connects dsh to an AgentMail gateway."""
+"""The bridge between AgentMail and dsh, the DeepSeek Harness: ``bridge-dsh``."""
 
 import sys
 
 from .runner import DshRunner
 from .vendor import bridge_main
 
-__all__ = ["main"]
-
 
 def main() -> int:
-    """Run the bridge; its exit code."""
+    """Run the bridge; the exit code."""
     return bridge_main.run("dsh", DshRunner, sys.argv[1:])
 
 

@@ -1,90 +1,103 @@
-"""Finds dsh (DeepSeek Harness) and says whether it fits. This version runs no turns for it yet, and says so."""
+"""The runner of the bridge for dsh: what the driver knows of this agent."""
 
-import tempfile
-from collections.abc import Sequence
+import os
+from dataclasses import replace
 from pathlib import Path
 
-from .vendor.discovery import Missing, find_command, is_program, list_folder, parse_version, version_text
-from .vendor.process import Captured, ProcessError, capture
-from .vendor.settings import Settings, user_home
-from .vendor.turn import Emit, Finding, Outcome, Readiness, StopSignal, TurnRequest
-from .vendor.wire import Failure
+from .agent_turn import AgentTurn, Ended, Times, told
+from .failures import lost_session
+from .home_folder import prepare
+from .locate import Installation, environment, look, setup
+from .turn_mode import mode, unproven
+from .vendor import process
+from .vendor.cage import Cage, CageError, Needs
+from .vendor.settings import Settings
+from .vendor.turn import Emit, Finding, Outcome, Readiness, Status, StopSignal, TurnRequest
+from .vendor.wire import Enforcement, Failure, Tier
 
-__all__ = ["DshRunner", "misfit"]
-
-LINE = (0, 2, 1)
-LIMIT_S = 20.0
-INSTALL = "Install it: pip install deepseek-harness-runtime-bin==0.2.1rc2, or set AGENTMAIL_DSH_COMMAND"
-NOT_YET = Failure(
-    "bridge_error",
-    "This version of bridge-dsh can find dsh, but it can't run turns for it yet.",
-    "Write to another agent meanwhile, and update the bridge when a newer version is there.",
-)
-
-
-def misfit(version: str | None, headless_help: str) -> str:
-    """Why this dsh can't be driven; empty when it can.
-
-    Other programs have the same name (Debian's distributed shell among them), and early versions lack what a bridge
-    needs: the help of its headless profile tells both.
-    """
-    if "--json" not in headless_help or "--session-id" not in headless_help:
-        return "its headless profile knows no --json and --session-id: another program of this name, or too old"
-    numbers = parse_version(version or "")
-    if numbers is None:
-        return "it does not say its version"
-    if numbers[:3] != LINE:
-        return f"version {version} is not of the line {'.'.join(map(str, LINE))}, the only one that was tried"
-    return ""
+__all__ = ["DshRunner"]
 
 
 class DshRunner:
-    """Answers the self-check; every turn is a failure reply that says what is the matter."""
+    """One ``dsh --profile headless --json`` process per turn, in the turn's cage."""
 
     name = "dsh"
     can_ask = False
     parallel_turns = 2
 
-    def __init__(self, settings: Settings):
+    def __init__(self, settings: Settings, *, times: Times | None = None):
         self._settings = settings
+        self._times = times or Times()
+        self._cage = Cage(settings)
+        self._installation: Installation | None = None
 
     async def check(self) -> Readiness:
-        """Find the program, its version, and the options that a bridge needs."""
-        found = find_command(
-            ["dsh"],
-            environ=self._settings.environ,
-            home=user_home(self._settings.environ),
-            list_folder=list_folder,
-            is_program=is_program,
-            command=self._settings.command,
-        )
-        turns = Finding(False, "turns", NOT_YET.message, NOT_YET.next_step)
-        if isinstance(found, Missing):
-            missing = Failure("cli_missing", f"dsh was not found: {found.why}.", f"{INSTALL}.")
-            return _not_ready(missing, None, Finding(False, "dsh", found.why, INSTALL), turns)
-        said, told = await self._ask([*found.argv, "-V"]), await self._ask([*found.argv, "--profile", "headless", "-h"])
-        version = version_text(said)
-        why = misfit(version, told)
-        if why:
-            other = Failure("bad_option", f"This dsh does not fit the bridge: {why}.", f"{INSTALL}.")
-            return _not_ready(other, version, Finding(False, "dsh", f"{found.path}: {why}", INSTALL), turns)
-        return _not_ready(NOT_YET, version, Finding(True, "dsh", f"{found.path}, version {version}"), turns)
+        """Find dsh, make sure that it is the DeepSeek Harness and obeys, and prove the sandbox around it."""
+        found = await look(self._settings, self._settings.state_dir / "dsh")
+        self._installation = found.installation
+        needs = self._needs(found.installation, None) if found.installation is not None else Needs()
+        seen: dict[Tier, Enforcement] = dict(await self._cage.prove(needs))
+        why = seen["plan"].why
+        if not self._cage.proven:
+            root = hasattr(os, "geteuid") and os.geteuid() == 0
+            seen = {tier: unproven(tier, why, root=root) for tier in seen}
+        mend = "Install bubblewrap, or allow unprivileged user namespaces on this machine."
+        findings = (*found.findings, Finding(self._cage.proven, "sandbox", why, mend))
+        ready = found.installation is not None and found.failure is None
+        return Readiness(ready, findings, seen, found.version, found.failure)
 
     async def run(self, request: TurnRequest, emit: Emit, stop: StopSignal) -> Outcome:
-        """Never reached while `check` says that turns can't run; says the same."""
-        return Outcome(failure=NOT_YET)
+        """Run the turn, once more in a fresh session when its own can't be resumed. No process of it is left."""
+        if self._installation is None:
+            readiness = await self.check()
+            if self._installation is None:
+                return Outcome(failure=readiness.failure)
+        found = self._installation
+        session = request.native_session_id
+        note = ""
+        try:
+            home = prepare(request.session_dir)
+            ended = await self._process(found, request, home, session, emit, stop)
+            lost = lost_session(ended.reader.refused) if session is not None else ""
+            if lost and stop.reason is None:
+                emit(Status("the session could not be resumed, starting a fresh one"))
+                note = f"dsh did not take up its earlier session: {lost}"
+                ended = await self._process(found, request, home, None, emit, stop)
+        except CageError as error:
+            return Outcome(failure=error.failure)
+        except process.ProcessError as error:
+            return Outcome(failure=error.failure)
+        except OSError as error:
+            why = f"The turn's folders can't be written: {error.strerror or error}."
+            return Outcome(failure=Failure("bridge_error", why, "Look at the bridge's state folder."))
+        secrets = tuple(setup(self._settings).keys.values())
+        outcome = told(ended, stop, secrets=secrets, context_lost=bool(note), note=note)
+        left = self._cage.after(request)
+        return replace(outcome, note="\n".join(filter(None, (outcome.note, *left))))
 
-    async def _ask(self, argv: Sequence[str]) -> str:
-        """What the program prints, in a home of its own: looking at it must leave no trace in the user's."""
-        with tempfile.TemporaryDirectory(prefix="agentmail-dsh-") as home:
-            path = self._settings.environ.get("PATH") or "/usr/local/bin:/usr/bin:/bin"
-            env = {"PATH": path, "HOME": home, "DSH_HOME": home, "DSH_TELEMETRY_DISABLED": "1", "NO_COLOR": "1"}
-            try:
-                said: Captured = await capture(argv, cwd=Path(home), env=env, timeout=LIMIT_S, limit=64 * 1024)
-            except ProcessError:
-                return ""
-        return f"{said.stdout}\n{said.stderr}"
+    async def _process(
+        self,
+        found: Installation,
+        request: TurnRequest,
+        home: Path,
+        session: str | None,
+        emit: Emit,
+        stop: StopSignal,
+    ) -> Ended:
+        """One dsh from its start until nothing of it is left. The mail goes through its input, not its command line."""
+        proven = self._cage.proven
+        needs = self._needs(found, home, permission=mode(request.tier, sandboxed=proven))
+        resume = () if session is None else (f"--session-id={session}",)
+        command = (*found.headless, "--json", *resume, "-")
+        launch = self._cage.launch(request, command, needs)
+        prompt = request.prompt.encode("utf-8", "replace")
+        child = await process.start(launch.argv, cwd=launch.cwd, env=launch.env, stdin=prompt, line_limit=1 << 26)
+        return await AgentTurn(emit, stop, self._times, caged=proven).ended(child)
 
-
-def _not_ready(failure: Failure, version: str | None, *findings: Finding) -> Readiness:
-    return Readiness(False, findings, {}, version, failure)
+    def _needs(self, found: Installation, home: Path | None, *, permission: str | None = None) -> Needs:
+        env = environment(self._settings)
+        if home is not None:
+            env["DSH_HOME"] = str(home)
+        if permission is not None:
+            env["DSH_PERMISSION_MODE"] = permission
+        return Needs((*found.programs, *found.patches), env=env)

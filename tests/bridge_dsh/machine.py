@@ -1,0 +1,174 @@
+"""A machine with the real dsh on it, whose model is the scripted one."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from bridge_dsh.agent_turn import Times
+from bridge_dsh.locate import Installation
+from bridge_dsh.runner import DshRunner
+from bridge_dsh.turn_mode import PATCH
+from bridge_dsh.vendor.settings import load
+from bridge_dsh.vendor.turn import Event, Outcome, Readiness, StopSignal, TurnRequest
+from bridge_dsh.vendor.wire import Tier
+
+from ..agents.install import agents_or_skip
+from ..agents.model_server import ModelServer, model_server
+from ..agents.script import mark
+
+__all__ = ["FIRST_LINE", "Machine", "machine"]
+
+FIRST_LINE = "This is a mail for you, delivered by AgentMail.\n\n"
+LIMIT_S = 60
+_SEEN: list[tuple[Any, Any]] = []
+
+
+@dataclass
+class Machine:
+    """Everything below `root`. `env` is added to the bridge's environment."""
+
+    root: Path
+    model: ModelServer
+    env: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for folder in (self.home, self.workspace, self.state):
+            folder.mkdir(parents=True, exist_ok=True)
+        (self.workspace / "readme").write_text("the project's readme\n")
+        (self.home / "private").write_text("a person's secret\n")
+        # dsh waits long between its own tries, and offers no other way to change that.
+        self.write(self.root / "quick.yml", "- id: llm-retry\n  disabled: true\n")
+        found = agents_or_skip()
+        self.env = {
+            "AGENTMAIL_DSH_COMMAND": str(found.dsh),
+            "AGENTMAIL_DSH_PATCH": str(self.root / "quick.yml"),
+            "DEEPSEEK_API_KEY": "sk-fake-0123456789",
+            "DEEPSEEK_BASE_URL": self.model.url,
+            "PATH": "/usr/bin:/bin",
+            **self.env,
+        }
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def workspace(self) -> Path:
+        return self.root / "work" / "site"
+
+    @property
+    def state(self) -> Path:
+        return self.root / "state"
+
+    def write(self, path: Path, value: object) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(value if isinstance(value, str) else json.dumps(value))
+        return path
+
+    def runner(self, times: Times | None = None, **env: str) -> DshRunner:
+        """The runner that the bridge makes of this environment."""
+        environ = {"HOME": str(self.home), "AGENTMAIL_STATE_DIR": str(self.state), **self.env, **env}
+        return DshRunner(load(environ, "dsh"), times=times)
+
+    def request(
+        self,
+        text: str,
+        tier: Tier = "plan",
+        *,
+        thread: str = "1",
+        native: str | None = None,
+        workspace: Path | None = None,
+    ) -> TurnRequest:
+        """A turn as the driver asks for it."""
+        turn_id = f"turn_{self.root.name}_{thread}"
+        turn_dir, session_dir = self.state / "turns" / turn_id, self.state / "sessions" / f"ses_{thread}"
+        for folder in (turn_dir / "in", turn_dir / "out", session_dir):
+            folder.mkdir(parents=True, exist_ok=True)
+        return TurnRequest(
+            turn_id=turn_id,
+            attempt=1,
+            prompt=FIRST_LINE + text,
+            workspace=workspace or self.workspace,
+            tier=tier,
+            turn_dir=turn_dir,
+            session_dir=session_dir,
+            session_id=f"ses_{thread}",
+            native_session_id=native,
+            turn_key="amt_turn_key_of_this_turn",
+            gateway_url="http://127.0.0.1:8180",
+            env={"AGENTMAIL_TURN_ID": turn_id, "AGENTMAIL_TURN_DIR": str(turn_dir)},
+            timeout_s=60,
+        )
+
+    async def ready(self, times: Times | None = None, **env: str) -> tuple[DshRunner, Readiness]:
+        """A runner that has looked at this machine; skips where the sandbox does not hold."""
+        runner = self.runner(times, **env)
+        readiness = await runner.check()
+        if readiness.enforcement["plan"].level != "sandbox":
+            if os.environ.get("AGENTMAIL_TESTS_REQUIRE_ALL"):
+                pytest.fail(readiness.enforcement["plan"].why)
+            pytest.skip(readiness.enforcement["plan"].why)
+        return runner, readiness
+
+    async def quick(self, times: Times | None = None, **env: str) -> DshRunner:
+        """A runner that knows from an earlier test what is installed here and that the sandbox holds."""
+        if not _SEEN:
+            runner, _ = await self.ready()
+            _SEEN.append((runner._installation, runner._cage._proof))
+        runner = self.runner(times, **env)
+        found, runner._cage._proof = _SEEN[0]
+        own = self.state / "dsh" / "bridge.yml"
+        self.write(own, PATCH)
+        runner._installation = Installation(found.command, found.programs, (self.root / "quick.yml", own))
+        return runner
+
+    async def run(
+        self, text: str, tier: Tier = "plan", *, runner: DshRunner | None = None, native: str | None = None
+    ) -> tuple[Outcome, list[Event]]:
+        """Run one turn to its end; its outcome and events."""
+        events: list[Event] = []
+        made = runner or await self.quick()
+        outcome = await made.run(self.request(text, tier, native=native), events.append, StopSignal())
+        return outcome, events
+
+    async def steps(self, *steps: dict[str, Any], tier: Tier = "plan", runner: DshRunner | None = None) -> Outcome:
+        """The outcome of a turn in which the model takes `steps`."""
+        return (await self.run(f"Please. {mark(*steps)}", tier, runner=runner))[0]
+
+    def told(self) -> str:
+        """What the model was last told, as JSON: the results of its tools are in there."""
+        return json.dumps(self.model.asked[-1].body["messages"], ensure_ascii=False)
+
+    def left(self) -> list[str]:
+        """Command lines of processes that belong to this machine and are still alive."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                words = process.cmdline()
+            except psutil.Error:
+                continue
+            if process.pid != os.getpid() and any(str(self.root) in word for word in words):
+                found.append(" ".join(words))
+        return found
+
+
+async def until(holds: Callable[[], bool], limit_s: float = LIMIT_S) -> None:
+    """Return when `holds`; TimeoutError otherwise."""
+    async with asyncio.timeout(limit_s):
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def machine(root: Path, **env: str) -> AsyncIterator[Machine]:
+    """A machine below `root`, with its model running."""
+    async with model_server() as model:
+        yield Machine(root, model, dict(env))
