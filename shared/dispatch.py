@@ -16,7 +16,6 @@ from .workspace import WorkspaceError
 __all__ = ["Dispatch"]
 
 MOST_THREADS = 1024
-CANCEL_WAIT_S = 1.5
 
 
 class Dispatch:
@@ -97,7 +96,7 @@ class Dispatch:
             self._parts.log.warn("some turns did not end in time", turns=" ".join(self._slots))
             for task in self._attempts:
                 task.cancel()
-            await asyncio.wait(self._attempts, timeout=CANCEL_WAIT_S)
+            await asyncio.wait(self._attempts, timeout=self._parts.pace.last_wait)
 
     async def _look(self, ticket: Ticket) -> None:
         """Find out where a turn would run before it is claimed, as far as that can be told."""

@@ -12,7 +12,7 @@ class Pace:
     `renew`: between two renewals of a lease (its time to live is 90). `renew_again`: after a renewal that got no
     answer. `heartbeat`: between two heartbeats; `heartbeat_soon`: at least between two that report a change.
     `progress`: at least between two reports of one turn. `hard_stop`: from the wish to stop a turn to the moment its
-    processes are ended without the runner's help. `shutdown`: longest end of the whole bridge. `recheck`: between
+    processes are ended without the runner's help; `last_wait`: for a runner or a turn that was cancelled. `shutdown`: longest end of the whole bridge. `recheck`: between
     self-checks while something is missing; `recheck_turn`: how old such a check may be when a turn comes. `check`:
     longest self-check. `overload`: pauses before a turn is tried again that the provider turned away. `redeliver`:
     first and longest pause between tries to deliver a kept outcome. `reclaim`: before a claim that failed without a
@@ -25,6 +25,7 @@ class Pace:
     heartbeat_soon: float = 2.0
     progress: float = 0.25
     hard_stop: float = 8.0
+    last_wait: float = 2.0
     shutdown: float = 13.0
     recheck: float = 60.0
     recheck_turn: float = 5.0

@@ -13,7 +13,6 @@ from .wire import FailureClass
 __all__ = ["run_turn"]
 
 BUSY_PROVIDER: frozenset[FailureClass] = frozenset({"rate_limited", "overloaded"})
-LAST_WAIT_S = 2.0
 
 
 async def run_turn(
@@ -73,11 +72,11 @@ async def _once(
         if not running.done():
             log.warn("the runner did not stop in time, ending its processes", turn=request.turn_id)
             running.cancel()
-            await asyncio.wait({running}, timeout=LAST_WAIT_S)
+            await asyncio.wait({running}, timeout=pace.last_wait)
             await outside.sweep(request.turn_id)
             return Outcome(stopped=stop.reason)
     except asyncio.CancelledError:
-        await _end_all((running, stopping))
+        await _end_all((running, stopping), pace.last_wait)
         await outside.sweep(request.turn_id)
         raise
     finally:
@@ -90,8 +89,8 @@ async def _once(
     return Outcome(failure=bridge_fault(error))
 
 
-async def _end_all(tasks: Iterable[asyncio.Task[object]]) -> None:
+async def _end_all(tasks: Iterable[asyncio.Task[object]], limit_s: float) -> None:
     tasks = set(tasks)
     for task in tasks:
         task.cancel()
-    await asyncio.wait(tasks, timeout=LAST_WAIT_S)
+    await asyncio.wait(tasks, timeout=limit_s)

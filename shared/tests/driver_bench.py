@@ -27,6 +27,7 @@ QUICK = Pace(
     heartbeat_soon=0.01,
     progress=0.001,
     hard_stop=0.2,
+    last_wait=0.1,
     shutdown=3.0,
     recheck=0.01,
     recheck_turn=0.0,
