@@ -9,14 +9,18 @@ __all__ = ["Pace"]
 class Pace:
     """How fast a driver goes. The defaults are the contract's; tests make it quicker.
 
-    `renew`: between two renewals of a lease (its time to live is 90). `renew_again`: after a renewal that got no
-    answer. `heartbeat`: between two heartbeats; `heartbeat_soon`: at least between two that report a change.
-    `progress`: at least between two reports of one turn. `hard_stop`: from the wish to stop a turn to the moment its
-    processes are ended without the runner's help; `last_wait`: for a runner or a turn that was cancelled. `shutdown`: longest end of the whole bridge. `recheck`: between
-    self-checks while something is missing; `recheck_turn`: how old such a check may be when a turn comes. `check`:
-    longest self-check. `overload`: pauses before a turn is tried again that the provider turned away. `redeliver`:
-    first and longest pause between tries to deliver a kept outcome. `reclaim`: before a claim that failed without a
-    reason in the turn itself.
+    renew: between two renewals of a lease (its time to live is 90)
+    renew_again: after a renewal that got no answer
+    heartbeat, heartbeat_soon: between two heartbeats, and at least between two that report a change
+    progress: at least between two reports of one turn
+    hard_stop: from the wish to stop a turn to the moment its processes are ended without the runner's help
+    last_wait: for a runner or a turn that was cancelled
+    shutdown: longest end of the whole bridge
+    check: longest self-check
+    recheck, recheck_turn: between self-checks while something is missing, and how old one may be when a turn comes
+    overload: pauses before a turn is tried again that the provider turned away
+    redeliver: first and longest pause between tries to deliver a kept outcome
+    reclaim: before a claim that failed without a reason in the turn itself
     """
 
     renew: float = 30.0
