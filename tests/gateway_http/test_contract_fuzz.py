@@ -156,7 +156,7 @@ def check(route: Route, answer: Answer) -> None:
 
 
 @pytest.mark.parametrize("route", FUZZED, ids=[f"{each.method} {each.path}" for each in FUZZED])
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_every_answer_is_in_the_document(world: World, route: Route, data: Any) -> None:
     HINTS["turn_id"] = world.ids["turn_id"]

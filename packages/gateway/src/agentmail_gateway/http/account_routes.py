@@ -52,6 +52,6 @@ async def sign_out(call: Call) -> Reply[None]:
 ROUTES = (
     route("GET", f"{API}/whoami", whoami, who=ANYBODY),
     route("POST", f"{API}/sign-in-codes", make_code, who=PERSON, status=201),
-    route("POST", f"{API}/sign-in", sign_in, who=PUBLIC, problems=("rate_limited", "unauthorized")),
+    route("POST", f"{API}/sign-in", sign_in, who=PUBLIC, problems=("rate_limited", "unauthorized", "unavailable")),
     route("POST", f"{API}/sign-out", sign_out, who=PERSON, status=204, problems=("conflict",)),
 )

@@ -70,9 +70,7 @@ ROUTES = (
         status=201,
         also=(200,),
         problems=(
-            "conflict",
             "cool_down",
-            "forbidden",
             "hop_limit",
             "idempotency_mismatch",
             "not_found",

@@ -142,7 +142,7 @@ def _not_null(schema: Json) -> Json:
 def _codes(each: Route) -> set[str]:
     codes = {*EVERYWHERE, *each.problems}
     if each.who:
-        codes |= {"forbidden", "rate_limited", "unauthorized"}
+        codes |= {"forbidden", "rate_limited", "unauthorized", "unavailable"}
     if each.body is not None:
         codes |= {"too_large", "unsupported_media_type"}
     return codes

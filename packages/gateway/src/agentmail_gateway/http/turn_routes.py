@@ -25,7 +25,7 @@ __all__ = ["ROUTES"]
 
 API = "/api/v1"
 TURN = f"{API}/turns/{{turn_id}}"
-LEASED = ("lease_stale", "not_found", "turn_final")
+LEASED = ("lease_stale", "not_found")
 
 
 async def list_turns(call: Call, query: TurnQuery) -> Page[Turn]:
@@ -138,12 +138,12 @@ ROUTES = (
         f"{TURN}/reply",
         reply,
         who=AGENT,
-        problems=(*LEASED, "idempotency_mismatch"),
+        problems=(*LEASED, "turn_final"),
         body_limit=8 * 1024 * 1024,
     ),
-    route("POST", f"{TURN}/finish", finish, who=AGENT, problems=LEASED),
-    route("POST", f"{TURN}/cancel", cancel, who=MAILBOX, problems=("conflict", "not_found", "turn_final")),
-    route("POST", f"{TURN}/retry", retry, who=MAILBOX, problems=("conflict", "not_found", "queue_full")),
+    route("POST", f"{TURN}/finish", finish, who=AGENT, problems=(*LEASED, "conflict", "turn_final")),
+    route("POST", f"{TURN}/cancel", cancel, who=MAILBOX, problems=("not_found", "turn_final")),
+    route("POST", f"{TURN}/retry", retry, who=MAILBOX, problems=("conflict", "not_found")),
     route("GET", f"{API}/agents", list_agents, who=ANYBODY),
     route("POST", f"{API}/agents/me/heartbeat", heartbeat, who=AGENT),
     route(
