@@ -30,7 +30,7 @@ class Pace:
     progress: float = 0.25
     hard_stop: float = 8.0
     last_wait: float = 2.0
-    shutdown: float = 13.0
+    shutdown: float = 12.0
     recheck: float = 60.0
     recheck_turn: float = 5.0
     check: float = 60.0
