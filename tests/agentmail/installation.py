@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -117,8 +117,13 @@ class Installation:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("AGENTMAIL_", "UV_"))}
         return {**clean, "AGENTMAIL_HOME": str(self.home), "PYTHONUNBUFFERED": "1", **self.extra}
 
+    def up(self, *arguments: str, port: int = 0) -> AbstractContextManager[Up]:
+        """`agentmail up`, on a free port and with `echo` unless told otherwise, whatever this machine has installed."""
+        only = () if "--only" in arguments else ("--only", "echo")
+        return self.up_with_all(*only, *arguments, port=port)
+
     @contextmanager
-    def up(self, *arguments: str, port: int = 0) -> Iterator[Up]:
+    def up_with_all(self, *arguments: str, port: int = 0) -> Iterator[Up]:
         """`agentmail up` on a free port. At the end nothing of the installation runs any more."""
         up = Up(
             subprocess.Popen(

@@ -16,8 +16,8 @@ def test_a_program_on_the_path_or_in_an_installers_folder_is_found(tmp_path: Pat
     program = tmp_path / ".local" / "bin" / "pi"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\n")
-    assert _is_here("pi", tmp_path, PATH="")
     program.chmod(0o755)
+    assert _is_here("pi", tmp_path, PATH="")
     assert _is_here("pi", tmp_path / "other", PATH=str(program.parent))
 
 

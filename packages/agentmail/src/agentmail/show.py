@@ -216,14 +216,14 @@ def turn_text(turn: Turn, now: datetime, screen: Screen) -> list[str]:
 
 
 def agent_state(agent: Agent) -> str:
-    """An agent in one word, for the directory."""
+    """How an agent stands, for the directory."""
     if agent.disabled:
         return "removed"
     if not agent.online:
         return "offline"
     if agent.paused:
         return "paused"
-    return "ready" if agent.ready else "lacks"
+    return "ready" if agent.ready else "not ready"
 
 
 def agent_table(agents: Sequence[Agent], now: datetime, screen: Screen) -> list[str]:

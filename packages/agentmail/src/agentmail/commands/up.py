@@ -6,7 +6,6 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +15,7 @@ from ..errors import LocalError
 from ..home import Home, make_private
 from ..spelling import spelled
 from ..terminal import safe_block
+from ..up.fleet import AGENTS
 from ..up.patience import Patience
 
 if TYPE_CHECKING:
@@ -34,10 +34,17 @@ DEFAULT_PORT = 8180
     show_default=True,
     help="Port on 127.0.0.1; 0 takes any free one.",
 )
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="AGENT",
+    type=click.Choice([kind.name for kind in AGENTS]),
+    help="Start only this agent's bridge; may be repeated. Default: every one found.",
+)
 @click.option("--allow-root", is_flag=True, help="As root: let agents run as root.")
 @click.option("--no-greeting", is_flag=True, help="Send no greeting to echo on the first run.")
 @click.pass_context
-def up(ctx: click.Context, port: int, allow_root: bool, no_greeting: bool) -> None:
+def up(ctx: click.Context, port: int, only: tuple[str, ...], allow_root: bool, no_greeting: bool) -> None:
     """Start the gateway, and a bridge for every agent found on this machine; keep them running until Ctrl-C.
 
     The first Ctrl-C stops everything in order, the second at once. Data and logs lie in one folder (AGENTMAIL_HOME),
@@ -53,6 +60,7 @@ def up(ctx: click.Context, port: int, allow_root: bool, no_greeting: bool) -> No
         port_given=ctx.get_parameter_source("port") is not ParameterSource.DEFAULT,
         allow_root=allow_root,
         greeting=not no_greeting,
+        only=frozenset(only),
         root=hasattr(os, "geteuid") and os.geteuid() == 0,
     )
     try:
@@ -77,14 +85,15 @@ def _say(line: str) -> None:
 async def _run(home: Home, options: "Options", say: Callable[[str], None]) -> None:
     from ..up.find import is_here
     from ..up.supervisor import Supervisor
+    from ..vendor.settings import user_home
 
-    user_home = Path.home()
+    user = user_home(os.environ)
     supervisor = Supervisor(
         home,
         os.environ,
         options,
         say=say,
-        find=lambda agent: is_here(agent, environ=os.environ, home=user_home, platform=sys.platform),
+        find=lambda agent: is_here(agent, environ=os.environ, home=user, platform=sys.platform),
     )
     loop = asyncio.get_running_loop()
     patience = Patience(loop.time)

@@ -36,7 +36,8 @@ class Bridges:
     """Starts, reports on and stops the bridges.
 
     `say` prints a line, `changed` is called when a
-    process changed. `root`: this process is the superuser; `allow_root`: agents may run as such.
+    process changed. `root`: this process is the superuser; `allow_root`: agents may run as such. `only` names the
+    agents that are wanted, all when it is empty.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Bridges:
         url: str,
         root: bool,
         allow_root: bool,
+        only: frozenset[str],
         say: Callable[[str], None],
         changed: Callable[[], None],
     ) -> None:
@@ -55,6 +57,7 @@ class Bridges:
         self._url = url
         self._root = root
         self._allow_root = allow_root
+        self._kinds = [kind for kind in AGENTS if not only or kind.name in only]
         self._say = say
         self._tell = changed
         self._moved = asyncio.Event()
@@ -67,7 +70,7 @@ class Bridges:
 
     async def start(self, admin: "GatewayClient", find: Callable[[str], bool]) -> None:
         """Start a bridge for `echo` and for each agent that `find` finds; say at once why one is not started."""
-        for line in await asyncio.gather(*(self._start(admin, kind, find) for kind in AGENTS)):
+        for line in await asyncio.gather(*(self._start(admin, kind, find) for kind in self._kinds)):
             if line is not None:
                 self._say(line)
 

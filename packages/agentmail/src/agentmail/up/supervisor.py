@@ -29,13 +29,18 @@ _ANSWER_LINES = 10
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was asked for. `root` says whether this process is the superuser's; `port` 0 is any free one."""
+    """What was asked for.
+
+    `root` says whether this process is the superuser's; `port` 0 is any free one; `only` names the agents that are
+    wanted, all when it is empty.
+    """
 
     port: int
     port_given: bool
     allow_root: bool
     greeting: bool
     root: bool
+    only: frozenset[str] = frozenset()
 
 
 class Supervisor:
@@ -106,6 +111,7 @@ class Supervisor:
                 url=self._gateway.url,
                 root=self._options.root,
                 allow_root=self._options.allow_root,
+                only=self._options.only,
                 say=self._say,
                 changed=self._record,
             )
