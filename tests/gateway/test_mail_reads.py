@@ -163,3 +163,23 @@ async def test_a_box_of_many_is_read_by_its_end(tmp_path: Path) -> None:
         rest = await world.gateway.list_mails(world.bob, limit=200, after=page.next)
         assert [mail.id for mail in (*page.items, *rest.items)] == mails
         assert rest.next is None
+
+
+async def test_an_answer_is_bounded_in_size_and_nothing_is_left_out(world: World) -> None:
+    body = "needle " + "x" * 1_000_000
+    first = await world.send(world.ada, "bob", body=body)
+    replies = [await world.send(world.ada, "bob", in_reply_to=first.id, body=body) for _ in range(8)]
+    mails = [first.id, *(mail.id for mail in replies)]
+    for read in (world.gateway.list_mails, lambda who, **query: world.gateway.search(who, q="needle", **query)):
+        seen: list[str] = []
+        after = None
+        while True:
+            page = await read(world.bob, after=after)
+            assert 1 <= len(page.items) <= 5
+            seen += [mail.id for mail in page.items]
+            after = page.next
+            if after is None:
+                break
+        assert seen == mails
+    thread = await world.gateway.get_thread(world.bob, first.thread_id)
+    assert [mail.id for mail in thread.mails] == mails[-5:]

@@ -18,7 +18,7 @@ from .vendor import wire
 __all__ = ["claim"]
 
 _RECENT_MAILS: Final = 30
-_RECENT_BYTES: Final = 256 * 1024
+_RECENT_CHARACTERS: Final = 256 * 1024
 
 
 async def claim(core: Core, who: Principal, turn_id: str) -> wire.Claim:
@@ -90,11 +90,4 @@ def _tier(core: Core, tx: Tx, row: TurnRow) -> tuple[wire.Tier, str, wire.Tier]:
 def _recent(core: Core, reader: Reader, caller: Caller, row: TurnRow) -> tuple[wire.Mail, ...]:
     """The mails of the thread up to the turn's, newest kept, bounded in number and size; the turn's own is the last."""
     numbers = visible_in_thread(reader, caller, row.thread, _RECENT_MAILS, row.mail)
-    mails = mails_of(core, reader, caller, numbers)
-    size, first = 0, len(mails) - 1
-    for index in range(len(mails) - 2, -1, -1):
-        size += len(mails[index].body.encode())
-        if size > _RECENT_BYTES:
-            break
-        first = index
-    return mails[first:]
+    return mails_of(core, reader, caller, numbers[::-1], _RECENT_CHARACTERS)[::-1]

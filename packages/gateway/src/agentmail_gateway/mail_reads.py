@@ -1,7 +1,6 @@
 """Mail as callers see it: one, a box, a thread's. Reading changes nothing (mcp_agent_mail#254)."""
 
 from collections.abc import Iterable, Sequence
-from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +22,9 @@ _COLUMNS: Final = (
     "m.attachments, m.subject, m.body, "
     "coalesce((SELECT unread FROM box WHERE owner = ? AND sent = 0 AND mail = m.id), 0)"
 )
+ROOM: Final = 4 * 1024 * 1024
+"""How many characters of bodies one answer holds beyond its first mail."""
+
 _decode_attachments = msgspec.json.Decoder(tuple[wire.Attachment, ...]).decode
 
 
@@ -76,7 +78,7 @@ async def list_mails(
     def page(reader: Reader) -> wire.Page[wire.Mail]:
         numbers = [row[0] for row in reader.execute(query, (*parameters, size + 1)).fetchall()]
         mails = mails_of(core, reader, caller, numbers[:size])
-        return wire.Page(mails, mails[-1].id if len(numbers) > size else None)
+        return wire.Page(mails, mails[-1].id if len(numbers) > len(mails) else None)
 
     if sender is None and unread is None and thread is None:
         return core.store.read(page)
@@ -117,14 +119,24 @@ def read_mail(core: Core, reader: Reader, caller: Caller, number: int) -> wire.M
     return mails_of(core, reader, caller, (number,))[0]
 
 
-def mails_of(core: Core, reader: Reader, caller: Caller, numbers: Sequence[int]) -> tuple[wire.Mail, ...]:
-    """The mails of those numbers, all known to be seen by the caller, in the order of numbers."""
-    rows = reader.execute(
+def mails_of(
+    core: Core, reader: Reader, caller: Caller, numbers: Sequence[int], room: int = ROOM
+) -> tuple[wire.Mail, ...]:
+    """The mails of those numbers, all known to be seen by the caller, in the order that is given.
+
+    The first is always there; the others as long as their bodies have at most `room` characters together.
+    """
+    found = reader.execute(
         f"SELECT {_COLUMNS} FROM json_each(?) j CROSS JOIN mails m ON m.id = j.value",  # noqa: S608 - constant
         (caller.account.id, _json(numbers)),
-    ).fetchall()
-    # Here, because the database would copy the bodies to sort them.
-    rows.sort(key=itemgetter(0))
+    )
+    rows: list[Any] = []
+    # Row by row in the order of the list, so that what doesn't fit is not even read.
+    while (row := found.fetchone()) is not None:
+        room -= len(row[14]) if rows else 0
+        if room < 0:
+            break
+        rows.append(row)
     turns: dict[int, list[TurnRow]] = {}
     for turn in turns_of_mails(reader, [row[0] for row in rows if row[9]]):
         turns.setdefault(turn.mail, []).append(turn)

@@ -42,7 +42,7 @@ async def search(core: Core, who: Principal, q: str, after: str | None, limit: i
             (expression, start, *seen_parameters(caller), size + 1),
         ).fetchall()
         mails = mails_of(core, reader, caller, [row[0] for row in rows[:size]])
-        return wire.Page(mails, mails[-1].id if len(rows) > size else None)
+        return wire.Page(mails, mails[-1].id if len(rows) > len(mails) else None)
 
     return await core.store.read_aside(page)
 

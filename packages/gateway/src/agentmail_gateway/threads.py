@@ -43,9 +43,10 @@ async def list_threads(core: Core, who: Principal, after: str | None, limit: int
 
 
 async def get_thread(core: Core, who: Principal, thread_id: str) -> wire.Thread:
-    """The caller's mails of a thread and their turns, oldest first; of a very long one the newest 1,000 mails.
+    """The caller's mails of a thread and their turns, oldest first.
 
-    Raises Problem ``not_found``.
+    Of a very long thread the newest: at most 1,000 mails, and at most 4 Mi characters beyond the last mail. Raises
+    Problem ``not_found``.
     """
     caller = core.caller(who)
     number = core.head("thr", thread_id, "thread")
@@ -54,8 +55,8 @@ async def get_thread(core: Core, who: Principal, thread_id: str) -> wire.Thread:
         numbers = visible_in_thread(reader, caller, number, _NEWEST)
         if not numbers:
             raise not_found("thread")
-        mails = mails_of(core, reader, caller, numbers)
-        turns = turns_of_mails(reader, numbers)
+        mails = mails_of(core, reader, caller, numbers[::-1])[::-1]
+        turns = turns_of_mails(reader, numbers[-len(mails) :])
         if not caller.is_person:
             turns = [turn for turn in turns if caller.account.id in (turn.agent, turn.sender)]
         return wire.Thread(thread_id, mails[0].subject, mails, tuple([shown_turn(core, turn) for turn in turns]))

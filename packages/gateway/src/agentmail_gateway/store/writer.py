@@ -28,7 +28,7 @@ __all__ = ["Done", "Writer"]
 _LOG = logging.getLogger(__name__)
 _LARGEST_BATCH: Final = 256
 _QUIET_S: Final = 0.2
-_PRESSURE: Final = 5_000
+_PRESSURE: Final = 10_000
 
 Future = asyncio.Future[Any]
 Job = tuple[Callable[[Tx], Any], Future | None]
@@ -134,7 +134,6 @@ class Writer:
                 self._restless = True
                 self._since_work += len(batch)
                 if self._since_work >= _PRESSURE:
-                    self._since_work = 0
                     self._run_work()
         self._leave()
 
@@ -217,9 +216,10 @@ class Writer:
             self._connection = None
 
     def _use_the_quiet(self) -> None:
-        """One piece of background work; when there is no more, move the log into the main file."""
-        if self._run_work():
-            return
+        """Background work, piece by piece; when there is no more, move the log into the main file."""
+        while self._run_work():
+            if not self._queue.empty():
+                return
         self._restless = False
         if self._connection is not None:
             with suppress(sqlite3.Error):
@@ -234,6 +234,8 @@ class Writer:
                 if error is not None:
                     _LOG.error("background work failed", exc_info=error)
                 more = more or bool(result)
+        if not more:
+            self._since_work = 0
         return more
 
     def _leave(self) -> None:
