@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,10 +105,9 @@ class Machine:
         """The runner that the bridge makes of this environment."""
         return ZcodeRunner(load({**self.environ, **env}, "zcode"), platform="linux", times=TIMES)
 
-    def request(
-        self, text: str, tier: Tier = "plan", native: str | None = None, turn_id: str = "turn_1"
-    ) -> TurnRequest:
-        """A turn as the driver asks for it."""
+    def request(self, text: str, tier: Tier = "plan", native: str | None = None) -> TurnRequest:
+        """A turn as the driver asks for it. Its id is nobody else's: all that carries it is ended with the turn."""
+        turn_id = f"turn_{uuid.uuid4().hex}"
         turn_dir = self.state / "turns" / turn_id
         session_dir = self.state / "sessions" / "ses_1"
         for folder in (turn_dir / "in", turn_dir / "out", session_dir):

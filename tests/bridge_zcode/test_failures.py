@@ -215,6 +215,8 @@ def test_the_quota_s_words_are_the_provider_s() -> None:
         (run([], 1, "Error: Session not found (traceId: t)"), True),
         (run([failed("Model creation failed.")], 1, "Error: Model creation failed"), True),
         (run([], 1, "Error: Turn execution failed (traceId: t)"), True),
+        (run([event("turn.started"), failed("Connection refused")], 1, "Error: Turn execution failed"), False),
+        (run([event("turn.started"), failed("Model creation failed.")], 1), True),
         (run(quota(), 1), False),
         (run([], 1, "Error: Model provider is missing an API key: zai"), False),
         (run([], 1, "Unknown option '--x'"), False),

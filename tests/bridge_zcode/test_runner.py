@@ -55,6 +55,15 @@ async def test_a_session_that_fails_afresh_too_is_not_tried_for_ever(machine: Ma
     outcome, _ = await machine.run("fail generic", native="sess_00000000-0000-0000-0000-000000000000")
     assert class_of(outcome) == "agent_error"
     assert len(machine.runs()) == 2
+    assert (outcome.native_session_id, outcome.context_lost) == ("sess_00000000-0000-0000-0000-000000000000", False)
+
+
+async def test_a_session_outlives_a_turn_that_failed_for_another_reason(machine: Machine) -> None:
+    first, _ = await machine.run("remember blue")
+    failed, _ = await machine.run("fail generic", native=first.native_session_id)
+    assert (class_of(failed), failed.native_session_id) == ("agent_error", first.native_session_id)
+    assert len(machine.runs()) == 2
+    assert (await machine.run("recall", native=failed.native_session_id))[0].text == "I remember: blue."
 
 
 async def test_an_id_of_another_form_is_a_fresh_session(machine: Machine) -> None:
@@ -404,6 +413,17 @@ async def test_a_program_that_is_gone_by_now_is_said_to_be_gone(machine: Machine
     program.unlink()
     outcome = await runner.run(machine.request(prompt("say x")), lambda _: None, StopSignal())
     assert class_of(outcome) == "cli_missing"
+
+
+async def test_files_that_an_update_moved_are_looked_for_again(machine: Machine) -> None:
+    runner = machine.runner(ZCODE_BUILTIN_PROVIDER_CONFIG_FILE="")
+    place = machine.home / ".zcode/v2/runtime/provider/linux-x64"
+    old = machine.write_json(place / "3.14/endpoint-1/zcode-builtin.json", {})
+    assert (await runner.check()).ready
+    machine.write_json(place / "3.15/endpoint-1/zcode-builtin.json", {})
+    old.unlink()
+    outcome = await runner.run(machine.request(prompt("say x")), lambda _: None, StopSignal())
+    assert outcome.text == "x"
 
 
 async def test_a_workspace_that_is_gone_is_said_to_be_gone(machine: Machine) -> None:

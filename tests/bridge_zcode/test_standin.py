@@ -36,7 +36,7 @@ def run(machine: Machine, *words: str, bare: bool = False) -> subprocess.Complet
         (
             ["--output-format", "bad", "--version"],
             1,
-            "--output-format must be one of text, json, stream-json (received: bad).",
+            "--output-format must be one of text, json, stream-json (rec",
         ),
         (["--mode", "bad", "--output-format", "bad"], 1, "Unsupported --mode value: bad."),
         (["--resume", "sess_x", "--continue", "--version"], 1, "--resume and --continue cannot be used together."),

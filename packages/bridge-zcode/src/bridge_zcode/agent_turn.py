@@ -5,7 +5,7 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -91,8 +91,11 @@ class AgentTurn:
         ended = await self._process(resume)
         if resume is not None and self._may_repeat(ended) and lost_session(ended.run):
             self._emit(Status("the session could not be resumed, starting a fresh one"))
-            context_lost = True
-            ended = await self._process(None)
+            fresh = await self._process(None)
+            if failure_of(fresh.run) is not None and fresh.forbidden is None:
+                # It was not the session: a later turn may go on with it.
+                return replace(self._told(fresh, context_lost=False), native_session_id=resume)
+            ended, context_lost = fresh, True
         elif self._may_repeat(ended) and passing_fault(ended.run):
             self._emit(Status("ZCode is being updated, trying again"))
             if not await self._stopped_within(self._times.swap_pause_s):

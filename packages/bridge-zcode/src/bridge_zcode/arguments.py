@@ -56,8 +56,7 @@ class ArgumentError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """How the prompt reaches ZCode: `text` as the argument; when `attached` is set, that file holds `content`, the
-    whole.
+    """How the prompt reaches ZCode: `text` as the argument, and the whole as `content` of the file `attached`, if any.
 
     The caller writes the file before the start. Made by `deliver` only.
     """
@@ -119,9 +118,10 @@ def arguments(delivery: Delivery, mode: TurnMode, *, workspace: Path, resume: st
 def probe_arguments(mode: TurnMode, *, workspace: Path) -> tuple[str, ...]:
     """The same list with ``--version`` in the place of the prompt: exit 0 if this ZCode knows every option of a turn.
 
-    It calls no model: the parse is strict and comes before the version is printed.
+    It calls no model: the parse is strict and comes before the version is printed. Only the session to resume is left
+    out, because there is none; ``attached`` in `workspace` is the file that is named.
     """
-    return (*_rest(mode, workspace, "sess_probe", workspace / "probe"), "--version")
+    return (*_rest(mode, workspace, None, workspace / "attached"), "--version")
 
 
 def _rest(mode: TurnMode, workspace: Path, resume: str | None, attached: Path | None) -> tuple[str, ...]:

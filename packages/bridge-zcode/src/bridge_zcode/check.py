@@ -62,10 +62,11 @@ async def check(options: Options) -> Checked:
 
 
 def _probe_folder(options: Options) -> Path:
-    """A folder of the bridge's own with an empty ``.env``, which ends ZCode's search for one."""
+    """A folder of the bridge's own: an empty ``.env`` ends ZCode's search for one, the probe names ``attached``."""
     folder = options.state_dir / "probe"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / ".env").touch()
+    for name in (".env", "attached"):
+        (folder / name).touch()
     return folder
 
 

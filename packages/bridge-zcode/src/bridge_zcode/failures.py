@@ -87,14 +87,14 @@ def quota_message(facts: Facts) -> tuple[str, bool]:
 def lost_session(run: Run) -> bool:
     """Whether a run that resumed a session failed in a way in which a fresh one may do better.
 
-    An unknown id says so in a line; a session whose saved model is no longer valid fails in several ways
-    (kingsword09/zcode-cli#160, #161; open-ace#1075, #1150). So: exit 1 before anything was done or said that a second
-    run would repeat, for a cause that a fresh session need not meet.
+    An unknown id fails before the turn starts; a session whose saved model is no longer valid fails for want of a
+    model (kingsword09/zcode-cli#160, #161; open-ace#1075, #1150). A turn that did start and then failed keeps its
+    session: the next one may well go on with it.
     """
     found = failure_of(run)
     if found is None or run.exit_code != 1 or run.facts.tools.ran or run.facts.text.strip():
         return False
-    return found.class_ in {"no_model", "agent_error", "crashed"}
+    return found.class_ == "no_model" or (found.class_ in {"agent_error", "crashed"} and not run.facts.turn_started)
 
 
 def passing_fault(run: Run) -> bool:

@@ -40,6 +40,11 @@ class Launch:
     electron: bool
     providers: ProviderFiles
 
+    def is_there(self) -> bool:
+        """Whether the files that it names still are: an update of the app moves them."""
+        named = (*map(Path, self.argv), self.providers.builtin, self.providers.personal)
+        return all(path is None or not path.is_absolute() or path.exists() for path in named)
+
 
 @dataclass(frozen=True, slots=True)
 class Version:

@@ -36,7 +36,7 @@ class ZcodeRunner:
     async def run(self, request: TurnRequest, emit: Emit, stop: StopSignal) -> Outcome:
         """Run one turn. A session that can't be resumed is replaced once by a fresh one."""
         checked = self._checked
-        if checked is None or checked.launch is None:
+        if checked is None or checked.launch is None or not checked.launch.is_there():
             self._checked = checked = await check(self._options)
         if checked.launch is None:
             return Outcome(failure=checked.readiness.failure)
