@@ -188,11 +188,13 @@ async def start(
     # Only a turn's own id tells its processes from those of the bridge's other turns.
     names = (TURN_MARKER, BRIDGE_MARKER) if environment.get(TURN_MARKER) else ()
     markers = {name: environment[name] for name in names if environment.get(name)}
-    popen = _spawn(list(argv), cwd, environment, stdin)
     table = system_table()
+    # Before the start: right after it, a quick program may have left orphans already.
+    strangers = table.own_children()
+    popen = _spawn(list(argv), cwd, environment, stdin)
     process = table.look(popen.pid) or ProcessInfo(popen.pid, os.getpid(), popen.pid, popen.pid, 0.0, True, "")
     root = Root(process, markers)
-    bridge.register(root, table.own_children())
+    bridge.register(root, strangers)
     given = stdin if isinstance(stdin, bytes) else None
     try:
         return Child(popen, root, program=argv[0], given=given, line_limit=line_limit, stderr_tail=stderr_tail)

@@ -49,11 +49,11 @@ class Bridge:
     strangers: frozenset[int] = frozenset()
     adopts: bool = False
 
-    def register(self, root: Root, children: Iterable[int]) -> None:
-        """Note a child that leads a session of its own, right after its start; `children` are all of this process."""
+    def register(self, root: Root, strangers: Iterable[int]) -> None:
+        """Note a child that leads a session of its own; `strangers` are the children there were before its start."""
         if not self.roots:
             self.first_start = root.process.started
-            self.strangers = frozenset(children) - {root.process.pid}
+            self.strangers = frozenset(strangers)
         self.roots[root.process.pid] = root
 
     def forget(self, root: Root) -> None:

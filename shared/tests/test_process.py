@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -48,7 +49,7 @@ async def test_a_child_has_exactly_the_environment_directory_and_descriptors_it_
     code += f"\ntry: os.fstat({secret}); print('leaked')\nexcept OSError: print('closed')"
     argv = [sys.executable, "-S", "-E", "-c", code]
     env = {"A": "1", "LC_CTYPE": "C.UTF-8"}
-    async with await start(argv, cwd=tmp_path, env=env, turn_id="turn_1") as child:
+    async with await start(argv, cwd=tmp_path, env=env, turn_id=f"turn_{uuid4().hex}") as child:
         lines = [line.text for line in await lines_of(child)]
     os.close(secret)
     assert lines == [str(sorted(["A", "LC_CTYPE", TURN_MARKER])), str(tmp_path.resolve()), "True", "closed"]

@@ -168,7 +168,7 @@ async def test_a_child_without_a_turn_ends_alone(extra: dict[str, str], tmp_path
     """A probe must not take every process that started after it, nor the bridge's turns, for its own."""
     env = {"PATH": os.environ["PATH"], **extra}
     child, pids = await begin("child(setsid_and_stay); stay()", 2, tmp_path, env)
-    bystander = plain(python("stay()"), tmp_path, {**env, TURN_MARKER: "turn_1"}, new_session=False)
+    bystander = plain(python("stay()"), tmp_path, {**env, **turn_env()}, new_session=False)
     ups_of(bystander, 1)
     report = await child.kill_tree(None, 0.0)
     assert sorted(process.pid for process in report.killed) == sorted(pids)
