@@ -10,11 +10,13 @@ import contextlib
 import secrets
 import shutil
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+from . import process
 from .sandbox import HOME, Confinement, Host, arguments
 from .sandbox_host import environment
 from .wire import Tier
@@ -102,17 +104,17 @@ def _prepare(folder: Path, nonce: str) -> tuple[Path, Path]:
 
 def _alive_with(nonce: str) -> list[psutil.Process]:
     found = []
-    for process in psutil.process_iter():
+    for candidate in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if any(nonce in word for word in process.cmdline()):
-                found.append(process)
+            if any(nonce in word for word in candidate.cmdline()):
+                found.append(candidate)
     return found
 
 
 async def _only(nonce: str, pid: int) -> bool:
     """Whether `pid` is soon the only process left with `nonce`: a namespace empties just after its bubblewrap."""
     for _ in range(10):
-        if {process.pid for process in _alive_with(nonce)} <= {pid}:
+        if {alive.pid for alive in _alive_with(nonce)} <= {pid}:
             return True
         await asyncio.sleep(0.05)
     return False
@@ -131,43 +133,42 @@ async def probe(
     nonce = f"probe{secrets.token_hex(8)}"
     workspace, outside = _prepare(folder, nonce)
     confinement = confine(workspace)
-    victim = await asyncio.create_subprocess_exec(
-        *("/bin/sh", "-c", f"read line; : {nonce}"), stdin=asyncio.subprocess.PIPE, start_new_session=True
-    )
+    victim = await process.start(["/bin/sh", "-c", f"read line; : {nonce}"], cwd=workspace, env={}, stdin="pipe")
     words = ("/bin/sh", "-c", SCRIPT, "probe", str(workspace), str(outside), str(victim.pid), nonce, confinement.tier)
+    line = edit(arguments(confinement, host, words))
     try:
-        child = await asyncio.create_subprocess_exec(
-            *edit(arguments(confinement, host, words)),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=environment({}, home=HOME),
-        )
-        try:
-            output, errors = await asyncio.wait_for(child.communicate(), TIME_LIMIT_S)
-        except TimeoutError:
-            child.kill()
-            await child.wait()
-            return ProbeResult(confinement.tier, (), f"no end within {TIME_LIMIT_S} s")
-        lines = output.decode("utf-8", "replace").splitlines()
-        if f"end {nonce}" not in lines:
-            said = errors.decode("utf-8", "replace").strip().splitlines()
-            return ProbeResult(confinement.tier, (), said[-1] if said else f"exit {child.returncode} without a word")
-        seen = {line.removesuffix(" ok") for line in lines if line.endswith(" ok")}
-        if await _only(nonce, victim.pid):
-            seen.add("leave-behind")
-        if victim.pid in {process.pid for process in _alive_with(nonce)}:
-            seen.add("signal-outside")
-        if (outside / "written").exists():
-            seen.discard("write-outside")
-        return ProbeResult(confinement.tier, tuple(name for name in CHECKS if name not in seen))
-    except OSError as error:
+        async with victim, await process.start(line, cwd=workspace, env=environment({}, home=HOME)) as child:
+            lines = await _lines(child)
+            if lines is None:
+                return ProbeResult(confinement.tier, (), f"no end within {TIME_LIMIT_S} s")
+            if f"end {nonce}" not in lines:
+                said = child.stderr_tail().strip().splitlines()
+                why = said[-1] if said else f"exit {child.returncode} without a word"
+                return ProbeResult(confinement.tier, (), why)
+            seen = {line.removesuffix(" ok") for line in lines if line.endswith(" ok")}
+            if await _only(nonce, victim.pid):
+                seen.add("leave-behind")
+            if victim.pid in {alive.pid for alive in _alive_with(nonce)}:
+                seen.add("signal-outside")
+            if (outside / "written").exists():
+                seen.discard("write-outside")
+            return ProbeResult(confinement.tier, tuple(name for name in CHECKS if name not in seen))
+    except process.ProcessError as error:
+        await victim.kill_tree(None)
         return ProbeResult(confinement.tier, (), str(error))
     finally:
-        for process in _alive_with(nonce):
+        for left in _alive_with(nonce):
             with contextlib.suppress(psutil.Error):
-                process.kill()
-        with contextlib.suppress(ProcessLookupError):
-            victim.kill()
-        await victim.wait()
+                left.kill()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _lines(child: process.Child) -> list[str] | None:
+    """What the script printed, when it ended in time."""
+    try:
+        async with asyncio.timeout(TIME_LIMIT_S), aclosing(child.stdout_lines()) as lines:
+            words = [line.text async for line in lines]
+            await child.wait()
+    except TimeoutError:
+        return None
+    return words
