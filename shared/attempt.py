@@ -18,7 +18,7 @@ from .lease import LEASE_LOST, keep_lease
 from .progress_feed import ProgressFeed
 from .readiness import SETUP_FAILURES
 from .session_tie import write_tie
-from .settlement import Result, hand_back, settle, settle_kept
+from .settlement import Result, hand_back, settle
 from .turn import Event, Outcome, Started, StopSignal, TurnRequest
 from .turn_ending import SHUTDOWN, Circumstances, conclude, is_empty
 from .turn_files import look_out
@@ -110,10 +110,6 @@ class _Attempt:
 
     async def go(self) -> Result:
         parts, claim = self._parts, self._claim
-        if parts.spool.has(claim.turn_id):
-            done = await settle_kept(parts, claim)
-            if done is not None:
-                return done
         sender, auto = claim.mail.from_.kind, claim.mail.auto_submitted
         if not relay_policy.may_start(sender=sender, own=self._own, auto_submitted=auto):
             return await settle(parts, claim, FinishBody(claim.lease, "no_reply"))

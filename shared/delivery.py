@@ -197,9 +197,9 @@ class Delivery:
             return False
         except GatewayUnreachable:
             return False
-        return self.leased_anew(entry, lease)
+        return self._leased_anew(entry, lease)
 
-    def leased_anew(self, entry: Entry, lease: int) -> Entry:
+    def _leased_anew(self, entry: Entry, lease: int) -> Entry:
         """`entry` under a newer lease of its turn: the new one is on the disk before the old one is gone."""
         newer = self._spool.put(entry.turn_id, entry.attempt, replace(entry.body, lease=lease), entry.files)
         if newer.name != entry.name:

@@ -65,14 +65,12 @@ class Dispatch:
                 return
             if self._parts.spool.has(ticket.turn_id):
                 # What it ended with is on the disk: it is delivered, not run again.
-                self._intake.take(ticket)
-                self._intake.settle(ticket.turn_id, final=False)
                 self._parts.delivery.kick(ticket.turn_id)
+                self._defer(ticket)
             elif self._slots and not ticket.looked:
                 await self._look(ticket)
             elif ticket.directory is not None and _in_use_elsewhere(ticket.directory):
-                self._intake.take(ticket)
-                self._intake.put_back(ticket, due=self._later())
+                self._defer(ticket)
             else:
                 self._begin(ticket)
 
@@ -158,6 +156,10 @@ class Dispatch:
                 self._intake.put_back(ticket, directory=slot.directory, due=self._later())
             case "again":
                 self._intake.put_back(ticket, due=self._later())
+
+    def _defer(self, ticket: Ticket) -> None:
+        self._intake.take(ticket)
+        self._intake.put_back(ticket, due=self._later())
 
     def _later(self) -> float:
         return self._parts.outside.clock() + self._parts.pace.reclaim

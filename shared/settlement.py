@@ -9,7 +9,7 @@ from .turn_ending import Conclusion
 from .turn_files import remove_folder
 from .wire import Claim, FinishBody, ReleaseBody, ReplyBody
 
-__all__ = ["Result", "hand_back", "settle", "settle_kept"]
+__all__ = ["Result", "hand_back", "settle"]
 
 # over: the turn has ended. kept: its outcome waits on the disk. waits: its directory is in use here. elsewhere: another
 # bridge uses it. again: try the claim later. gone: it is not this bridge's now; the gateway says when it is.
@@ -31,23 +31,6 @@ async def settle(parts: BridgeParts, claim: Claim, conclusion: Conclusion, files
         parts.log.warn("the outcome can't be kept on disk, sending it at once", turn=claim.turn_id, why=error)
         return ended if await _send_unkept(parts, claim, conclusion) else "again"
     return ended if await parts.delivery.deliver(entry) else "kept"
-
-
-async def settle_kept(parts: BridgeParts, claim: Claim) -> Result | None:
-    """The turn was run before and its outcome not taken yet: it goes out under this lease, and nothing runs again.
-
-    None when all that was kept is that an interrupted turn goes back into the queue: it is run now.
-    """
-    for entry in parts.spool.pending():
-        if entry.turn_id != claim.turn_id:
-            continue
-        if isinstance(entry.body, ReleaseBody) and entry.body.not_before is None:
-            parts.spool.remove(entry)
-            continue
-        if await parts.delivery.deliver(parts.delivery.leased_anew(entry, claim.lease)):
-            return "gone" if isinstance(entry.body, ReleaseBody) else "over"
-        return "kept"
-    return None
 
 
 async def hand_back(parts: BridgeParts, claim: Claim, reason: str, result: Result) -> Result:

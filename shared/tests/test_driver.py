@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ..attempt import BUSY_DIRECTORY, BUSY_ELSEWHERE
 from ..directory_lock import lock_directory
 from ..gateway_errors import GatewayProblem
 from ..turn import Emit, Outcome, Started, Status, StopSignal, Text, ToolCall, ToolResult, TurnRequest
@@ -344,7 +345,7 @@ async def test_a_wrong_guess_at_the_directory_costs_a_release_and_nothing_else(t
         await b.gateway.until(lambda: bool(b.gateway.releases))
         runner.gate.set()
         assert (await b.gateway.until_state(second)).attempt == 1
-    assert [turn for turn, _ in b.gateway.releases] == [second]
+    assert [(turn, body.reason) for turn, body in b.gateway.releases] == [(second, BUSY_DIRECTORY)]
     assert runner.most_running == 1
 
 
@@ -458,6 +459,7 @@ async def test_a_directory_in_which_another_bridge_works_is_waited_for(tmp_path:
         turn = await b.gateway.post()
         await b.gateway.until(lambda: bool(b.gateway.releases))
         assert b.gateway.turns[turn].state == "queued"
+        assert b.gateway.releases[0][1].reason == BUSY_ELSEWHERE
         claims = b.gateway.count("claim")
         beats = len(b.gateway.beats)
         await b.gateway.until(lambda: len(b.gateway.beats) > beats + 2)
@@ -465,3 +467,26 @@ async def test_a_directory_in_which_another_bridge_works_is_waited_for(tmp_path:
         taken.release()
         assert (await b.gateway.until_state(turn)).state == "answered"
     assert len(b.runner.requests) == 1
+
+
+async def test_a_workspace_that_moves_away_under_the_set_up_is_noticed_before_the_start(tmp_path: Path) -> None:
+    """claude-code#62406: a turn ran in another directory than it was told."""
+    place, elsewhere = tmp_path / "w", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+
+    class Moving(FakeGateway):
+        async def get_attachment(
+            self, attachment_id: str, dest: Path, *, size: int | None = None, limit: int | None = None
+        ) -> int:
+            place.rename(tmp_path / "old")
+            place.symlink_to(elsewhere)
+            return await super().get_attachment(attachment_id, dest, size=size, limit=limit)
+
+    gateway = Moving()
+    gateway.files["att_1"] = ("a", "text/plain", b"x")
+    async with bench(tmp_path, gateway, AGENTMAIL_WORKSPACES=f"w={place}") as b:
+        turn = await gateway.post(attachments=(Attachment("att_1", "a", "text/plain", 1),))
+        assert (await gateway.until_state(turn)).state == "failed"
+    assert gateway.replies[0][1].failure is not None
+    assert gateway.replies[0][1].failure.class_ == "workspace_gone"
+    assert not b.runner.requests
