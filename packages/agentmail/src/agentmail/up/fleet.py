@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from ..home import Home
 from .service import Program
 
-__all__ = ["AGENTS", "AgentKind", "bridge_program", "gateway_program", "is_installed"]
+__all__ = ["AGENTS", "GATEWAY", "AgentKind", "bridge_program", "gateway_program", "is_installed"]
 
+GATEWAY = "agentmail_gateway"
 # A bridge stops a turn politely, then gives it back: bridges promise to be gone after 15 s.
 _BRIDGE_GRACE_S = 16.0
 _GATEWAY_GRACE_S = 6.0
@@ -61,7 +62,7 @@ def gateway_program(home: Home, environ: Mapping[str, str], port: int) -> Progra
     """The gateway on `port` of the loopback address (0: any free one)."""
     return Program(
         name="gateway",
-        module="agentmail_gateway",
+        module=GATEWAY,
         arguments=("--data", str(home.gateway), "--port", str(port)),
         env=_inherited(environ),
         log=home.log("gateway"),

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from ..errors import CliError, LocalError
 from ..home import Home
 from ..terminal import safe
-from .fleet import gateway_program
+from .fleet import GATEWAY, gateway_program, is_installed
 from .gateway_link import answers
 from .ports import check_port
 from .service import Service, back_off
@@ -23,7 +23,7 @@ _LISTENING = "listening on "
 class GatewayKeeper:
     """Gives a running gateway's `url` after `start`, and keeps one running there in `watch`.
 
-    `port` None is the default one. `say` gets lines for the terminal, `changed` is called when its process changed.
+    `port` 0 is any free one. `say` gets lines for the terminal, `changed` is called when its process changed.
     """
 
     def __init__(
@@ -64,6 +64,8 @@ class GatewayKeeper:
             await self._start_own()
 
     async def _start_own(self) -> None:
+        if not is_installed(GATEWAY):
+            raise LocalError("the package agentmail-gateway is not installed beside this program", "Install it there")
         check_port(self._port)
         self._service = service = Service(
             lambda: gateway_program(self._home, self._environ, self._port),
