@@ -1,0 +1,1 @@
+"""The baseline: modules that every bridge carries as byte-identical copies. Edited only in the repository's ``shared/``."""
