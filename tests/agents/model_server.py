@@ -61,14 +61,14 @@ class ModelServer:
             async with self.arrived:
                 self.asked.append(asked)
                 self.arrived.notify_all()
-            await self.answer(asked, writer)
+            await self.answer(asked, reader, writer)
             await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
             writer.close()
 
-    async def answer(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def answer(self, asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Write the answer that the script has for `asked`."""
         if "messages" not in asked.body:
             writer.write(_error(404, "no such route", None))
@@ -92,7 +92,8 @@ class ModelServer:
             if step.drop and number == 1:
                 return
             if step.hang and number == 1:
-                await asyncio.Event().wait()
+                await reader.read()  # until the agent hangs up
+                return
 
 
 def _error(status: int, message: str, retry_after: str | None) -> bytes:

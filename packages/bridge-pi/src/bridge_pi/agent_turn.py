@@ -110,8 +110,7 @@ class AgentTurn:
         if failure is not None:
             shown = Failure(failure.class_, redact(failure.message, self._secrets), failure.next_step)
             return Outcome(reader.said, shown, None, usage, native, lost, denied_tools=denied)
-        note = "The answer was cut off at the model's limit." if reader.stop_reason == "length" else ""
-        return Outcome(reader.text, None, None, usage, native, lost, denied_tools=denied, note=note)
+        return Outcome(reader.text, None, None, usage, native, lost, denied_tools=denied)
 
 
 async def _write(child: Child, line: str) -> None:

@@ -40,7 +40,7 @@ RULES: tuple[tuple[FailureClass, str, str], ...] = (
     (
         "overloaded",
         r"^5\d\d\b|overloaded|connection error|fetch failed|\be(conn|ai_again|pipe|notfound|timedout)|terminated"
-        r"|other side closed|socket|server.?error|timed? ?out",
+        r"|other side closed|stream ended|socket|server.?error|timed? ?out",
         "The provider could not be reached or broke off: wait a few minutes, then send the mail again.",
     ),
     ("content_filtered", r"content.?filter|refus(al|ed to)|safety", "Say it differently, in a new thread."),
@@ -62,11 +62,11 @@ def from_reader(reader: Reader) -> Failure | None:
         return Failure("cancelled", "pi broke its turn off without being asked to.", AGAIN)
     if reader.stop_reason == "error":
         return from_text(reader.error)
+    if reader.stop_reason == "length":
+        told = "The model's answer was cut off at its limit, so pi's turn did not end well."
+        return Failure("context_too_long", told, "Ask for less at once, or start a new thread.")
     if reader.text.strip():
         return None
-    if reader.stop_reason == "length":
-        told = "The model's answer was cut off at its limit before the first word."
-        return Failure("context_too_long", told, "Ask for less at once, or start a new thread.")
     if reader.denied:
         tools = ", ".join(sorted({one_line(name, 80) for name in reader.denied}))
         told = f"pi wrote no answer, because this tier does not offer what it wanted: {tools}."
@@ -79,7 +79,7 @@ def crashed(code: int | None, stderr: str) -> Failure:
     """The failure of a pi that ended before its turn did; `stderr` is its last output, secrets removed."""
     said = [line for line in stderr.strip().splitlines() if not re.match(r"\s+at |Warning: ", line)]
     told = "\n".join(said[-6:])
-    if re.search(r"unknown option|^error: .*(option|--)", told, re.IGNORECASE | re.MULTILINE):
+    if re.search(r"(unknown|unrecognized|invalid) (option|flag|argument)|unexpected argument", told, re.IGNORECASE):
         next_step = "The bridge and this pi don't fit each other: update both, then run `bridge-pi --check`."
         return Failure("bad_option", f"pi did not accept the bridge's command line: {_cause(told)}", next_step)
     if re.search(r"does not provide an export|SyntaxError|ERR_UNKNOWN_BUILTIN_MODULE", told):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .events import PROMPT, Reader
+from .vendor.bounded import encodable
 from .vendor.turn import Event, Started
 
 __all__ = ["Conversation"]
@@ -33,7 +34,9 @@ class Conversation:
         return _line({"id": STATE, "type": "get_state"})
 
     def abort(self) -> str:
-        """The line that asks pi to stop what it does."""
+        """The line that asks pi to stop what it does. A prompt that has not gone out by now never does."""
+        if self.phase == "asking":
+            self.phase = "over"
         return _line({"id": ABORT, "type": "abort"})
 
     def feed(self, line: str) -> tuple[list[Event], list[str]]:
@@ -46,7 +49,7 @@ class Conversation:
         if state is not None and self.phase == "asking":
             self._session(state)
             self.phase = "prompting"
-            lines.append(_line({"id": PROMPT, "type": "prompt", "message": self.prompt}))
+            lines.append(_line({"id": PROMPT, "type": "prompt", "message": encodable(self.prompt)}))
         answer = reader.responses.pop(PROMPT, None)
         if answer is not None and self.phase == "prompting":
             if answer.get("success") is True:
@@ -68,5 +71,5 @@ class Conversation:
 
 
 def _line(command: dict[str, Any]) -> str:
-    """ASCII JSON on one line: no character of the mail can end it, nor be one that UTF-8 does not have."""
+    """ASCII JSON on one line: no character of the mail can end it."""
     return json.dumps(command)
