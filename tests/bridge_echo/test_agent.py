@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from bridge_echo import agent
 from bridge_echo.vendor import inbox_format
 from bridge_echo.vendor.wire import AddressRef, Mail

@@ -135,3 +135,47 @@ async def test_what_a_turn_leaves_behind_is_gone_when_it_is_answered(tmp_path: P
         turn_id = await w.send(ada, "echo: children 3\nhello")
         assert (await w.until_final(ada, turn_id)).state == "answered"
         assert not processes_of([turn_id])
+
+
+async def test_a_paused_agent_works_off_its_mail_when_it_is_resumed(tmp_path: Path) -> None:
+    async with world(tmp_path) as w, w.person() as ada:
+        bridge = await w.start_bridge()
+        await bridge.says("subscribed")
+        await ada.patch_agent("echo", paused=True)
+        turn_id = await w.send(ada, "hello")
+        await bridge.says("not claimed")
+        await ada.patch_agent("echo", paused=False)
+        assert (await w.until_final(ada, turn_id)).state == "answered"
+
+
+async def test_directories_run_side_by_side_and_each_one_turn_at_a_time(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    async with world(tmp_path) as w, w.person() as ada:
+        await w.start_bridge(AGENTMAIL_WORKSPACES=f"a={tmp_path}/a;b={tmp_path}/b", AGENTMAIL_PARALLEL_TURNS="3")
+        first = await w.send(ada, "echo: wait 600", workspace="a")
+        await w.until(ada, lambda turn: turn.last_output_at is not None, first)
+        behind = await w.send(ada, "hello", workspace="a")
+        beside = await w.send(ada, "hello", workspace="b")
+        assert (await w.until_final(ada, beside)).state == "answered"
+        waiting = await ada.get_turn(behind)
+        assert (waiting.state, waiting.lease) == ("queued", 0)
+        await ada.cancel(first)
+        assert (await w.until_final(ada, behind)).state == "answered"
+
+
+async def test_an_unknown_workspace_is_answered_with_the_ones_there_are(tmp_path: Path) -> None:
+    async with world(tmp_path) as w, w.person() as ada:
+        await w.start_bridge()
+        turn = await w.until_final(ada, await w.send(ada, "hello", workspace="nowhere"))
+        assert turn.failure is not None
+        assert turn.failure.class_ == "workspace_unknown"
+        assert "default" in (await w.answers(ada))[0].body
+
+
+async def test_an_answer_above_the_size_of_a_mail_comes_attached(tmp_path: Path) -> None:
+    async with world(tmp_path) as w, w.person() as ada:
+        await w.start_bridge()
+        assert (await w.until_final(ada, await w.send(ada, "echo: large 400"))).state == "answered"
+        [attached] = (await w.answers(ada))[0].attachments
+        assert (attached.name, attached.size) == ("answer.md", 400 * 1024)

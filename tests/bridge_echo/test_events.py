@@ -3,11 +3,12 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bridge_echo.events import Reader
 from bridge_echo.vendor.turn import Started, Status, Text, ToolCall, ToolResult
 from bridge_echo.vendor.wire import Failure
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def line(kind: str, **fields: object) -> str:

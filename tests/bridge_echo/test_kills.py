@@ -1,6 +1,7 @@
 """Real processes killed in the middle: nothing is lost, nothing is said twice, nobody is left behind."""
 
 import asyncio
+import signal
 from pathlib import Path
 
 import pytest
@@ -144,9 +145,11 @@ async def test_sigterm_stops_the_turn_hands_it_back_and_ends_in_time(tmp_path: P
         assert not await w.answers(ada)
 
 
-async def test_sigterm_while_idle_ends_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_while_idle_ends_the_bridge_at_once(tmp_path: Path, number: signal.Signals) -> None:
     async with world(tmp_path) as w:
         bridge = await w.start_bridge()
         await bridge.says("subscribed")
+        bridge.process.send_signal(number)
         async with asyncio.timeout(5):
-            assert await bridge.terminate() == 0
+            assert await bridge.ended() == 0

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from bridge_echo.runner import EchoRunner
 from bridge_echo.vendor.settings import load
 from bridge_echo.vendor.turn import Event, Outcome, Status, StopSignal, TurnRequest
