@@ -2,6 +2,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
+
 from agentmail_gateway.gateway import Gateway
 from agentmail_gateway.problems import Problem
 from agentmail_gateway.vendor import wire

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+
 from agentmail_gateway import attachments
 from agentmail_gateway.gateway import Gateway
 from agentmail_gateway.principal import Principal

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from agentmail_gateway.events import StoredEvent
 from agentmail_gateway.gateway import Gateway
 from agentmail_gateway.principal import Principal

@@ -3,6 +3,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+
 from agentmail_gateway.directory import Directory
 from agentmail_gateway.gateway import Gateway
 from agentmail_gateway.problems import Problem

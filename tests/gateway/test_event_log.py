@@ -1,4 +1,5 @@
 import pytest
+
 from agentmail_gateway import event_log
 from agentmail_gateway.gateway import Gateway
 from agentmail_gateway.principal import Principal

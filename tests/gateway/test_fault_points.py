@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+
 from agentmail_gateway.gateway import Gateway
 from agentmail_gateway.problems import Problem
 from agentmail_gateway.vendor import wire

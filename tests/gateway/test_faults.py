@@ -2,6 +2,7 @@ import errno
 import sqlite3
 
 import pytest
+
 from agentmail_gateway.store.faults import is_fault, unavailable
 
 

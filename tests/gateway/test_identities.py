@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
 from agentmail_gateway.gateway import Gateway
 from agentmail_gateway.keys import digest_of, equal, new_secret
 from agentmail_gateway.principal import Principal

@@ -1,9 +1,10 @@
 import uuid
 
 import pytest
-from agentmail_gateway.ids import MAX_BLOCK, IdMint, Ids, head_at, milliseconds_of
 from hypothesis import given
 from hypothesis import strategies as st
+
+from agentmail_gateway.ids import MAX_BLOCK, IdMint, Ids, head_at, milliseconds_of
 
 IDS = Ids(b"0123456789abcdef")
 HEADS = st.integers(0, (1 << 63) - 1)

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+
 from agentmail_gateway.ledger import (
     LEASE_MS,
     Cancel,

@@ -1,12 +1,13 @@
 """Several bridges, old leases and a gateway that restarts: whatever the order, the ledger's promises hold."""
 
 import pytest
-from agentmail_gateway import ledger
-from agentmail_gateway.ledger import LEASE_MS, MAX_ATTEMPTS, Refusal, State, decide
-from agentmail_gateway.vendor.wire import FINAL_STATES, FinishOutcome
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+
+from agentmail_gateway import ledger
+from agentmail_gateway.ledger import LEASE_MS, MAX_ATTEMPTS, Refusal, State, decide
+from agentmail_gateway.vendor.wire import FINAL_STATES, FinishOutcome
 
 OUTCOMES = st.sampled_from(["answered_by_agent", "no_reply", "cancelled"])
 

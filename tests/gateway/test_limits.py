@@ -1,9 +1,10 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from agentmail_gateway import limits
 from agentmail_gateway.problems import Problem
 from agentmail_gateway.vendor.wire import Limits
-from hypothesis import given
-from hypothesis import strategies as st
 
 LIMITS = Limits()
 

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+
 from agentmail_gateway.principal import Principal
 from agentmail_gateway.problems import Problem
 from agentmail_gateway.vendor import wire

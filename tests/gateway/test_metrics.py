@@ -1,4 +1,5 @@
 import pytest
+
 from agentmail_gateway.problems import Problem
 
 from .test_sqlite_store import files_no_larger_than

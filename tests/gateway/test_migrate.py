@@ -2,6 +2,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+
 from agentmail_gateway.store.migrate import SchemaTooNewError, migrate
 
 FIRST = ("CREATE TABLE one (a)", "INSERT INTO one VALUES (1)")

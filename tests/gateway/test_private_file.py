@@ -2,6 +2,7 @@ import stat
 from pathlib import Path
 
 import pytest
+
 from agentmail_gateway.store.private_file import make_private, open_private, private_folder, write_private
 
 

@@ -1,9 +1,10 @@
 import sqlite3
 
 import pytest
-from agentmail_gateway.search_text import MAX_TERMS, index_text, match_query
 from hypothesis import given
 from hypothesis import strategies as st
+
+from agentmail_gateway.search_text import MAX_TERMS, index_text, match_query
 
 HOSTILE = st.text(st.characters(codec="utf-8") | st.sampled_from('"*()^:+-{}\0 ANDORNOTNEAR世界'), max_size=200)
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
 from agentmail_gateway.problems import Problem
 from agentmail_gateway.store.interface import Reader, Tx
 from agentmail_gateway.store.migrate import SchemaTooNewError

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
+
 from agentmail_gateway.problems import Problem
 from agentmail_gateway.store.interface import EventRow, Reader, Store, Tx
 from agentmail_gateway.store.sqlite_store import SqliteStore

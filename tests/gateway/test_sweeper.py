@@ -2,6 +2,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+
 from agentmail_gateway.gateway import Gateway
 from agentmail_gateway.problems import Problem
 from agentmail_gateway.store.interface import Tx

@@ -1,7 +1,8 @@
 import pytest
-from agentmail_gateway import times
 from hypothesis import given
 from hypothesis import strategies as st
+
+from agentmail_gateway import times
 
 
 @given(st.integers(0, 253_402_300_799_999))

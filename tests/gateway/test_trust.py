@@ -1,9 +1,10 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from agentmail_gateway import trust
 from agentmail_gateway.vendor.permission_mode import TIERS, rank
 from agentmail_gateway.vendor.wire import Tier
-from hypothesis import given
-from hypothesis import strategies as st
 
 TIER = st.sampled_from(TIERS)
 

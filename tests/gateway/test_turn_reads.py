@@ -1,4 +1,5 @@
 import pytest
+
 from agentmail_gateway.principal import Principal
 from agentmail_gateway.problems import Problem
 

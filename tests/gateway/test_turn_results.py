@@ -2,6 +2,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+
 from agentmail_gateway.problems import Problem
 from agentmail_gateway.vendor import wire
 

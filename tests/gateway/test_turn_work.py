@@ -1,4 +1,5 @@
 import pytest
+
 from agentmail_gateway.problems import Problem
 from agentmail_gateway.vendor import wire
 

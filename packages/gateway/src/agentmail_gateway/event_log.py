@@ -23,10 +23,7 @@ async def events_after(core: Core, who: Principal, cursor: int, limit: int) -> l
     caller = core.caller(who)
 
     def page(reader: Reader) -> list[StoredEvent] | None:
-        newest, oldest = reader.execute(
-            "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'events'), (SELECT min(id) FROM events)"
-        ).fetchone()
-        newest = newest or 0
+        oldest = reader.execute("SELECT min(id) FROM events").fetchone()[0]
         if not (oldest or newest + 1) - 1 <= cursor <= newest:
             return None
         sql = "SELECT id, type, data FROM events WHERE id > ? AND account = ?"
@@ -35,7 +32,8 @@ async def events_after(core: Core, who: Principal, cursor: int, limit: int) -> l
         rows = reader.execute(f"{sql} ORDER BY id LIMIT ?", (cursor, caller.account.id, limit)).fetchall()
         return [StoredEvent(number, who.name, kind, msgspec.json.decode(data)) for number, kind, data in rows]
 
-    if cursor == core.store.last_event:
+    newest = core.store.last_event
+    if cursor == newest:
         return []
     return await core.store.read_aside(page)
 

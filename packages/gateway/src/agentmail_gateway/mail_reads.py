@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from .boxes import INBOX, READ, SENT, UNREAD, box_rows
 from .core import Caller, Core
 from .principal import Principal
 from .problems import invalid, not_found
@@ -18,9 +19,9 @@ from .visibility import SEEN, seen_parameters, thread_of
 __all__ = ["get_mail", "list_mails", "mails_of", "read_mail", "set_read", "turns_of_mails", "visible_in_thread"]
 
 _COLUMNS: Final = (
-    "m.id, m.thread, m.sender, m.created, m.reply_to, m.auto, m.mode, m.cap, m.workspace, m.turns, m.to_ids, m.cc_ids, "
-    "m.attachments, m.subject, m.body, "
-    "coalesce((SELECT unread FROM box WHERE owner = ? AND sent = 0 AND mail = m.id), 0)"
+    "m.id, m.thread, m.sender, m.created, m.reply_to, m.auto, m.mode, m.cap, m.workspace, "  # noqa: S608 - constant
+    "m.turns, m.to_ids, m.cc_ids, m.attachments, m.subject, m.body, "
+    f"EXISTS (SELECT 1 FROM box WHERE owner = ? AND place = {UNREAD} AND mail = m.id)"
 )
 ROOM: Final = 4 * 1024 * 1024
 """How many characters of bodies one answer holds beyond its first mail."""
@@ -48,41 +49,25 @@ async def list_mails(
     start = core.cursor("mail", after)
     if box not in ("inbox", "sent", "all"):
         raise invalid("`box` is `inbox`, `sent` or `all`.")
-    conditions, values = "mail > ?", [start]
+    places = {"inbox": INBOX, "sent": (SENT,), "all": (*INBOX, SENT)}[box]
     if unread is not None:
-        conditions += " AND unread = 1" if unread else " AND unread = 0"
+        # What was sent is not unread.
+        places = tuple([place for place in places if (place == UNREAD) == unread])
+    narrow: list[tuple[str, int]] = []
     if sender is not None:
         account = core.accounts.by_name.get(_name(sender))
-        if account is None:
-            return wire.Page(())
-        conditions += " AND sender = ?"
-        values.append(account.id)
+        narrow.append(("sender", 0 if account is None else account.id))
     if thread is not None:
-        conditions += " AND thread = ?"
-        values.append(core.ids.head("thr", thread) or 0)
-    parts: list[str] = []
-    parameters: list[int] = []
-    if box != "sent":
-        # Unread mail lies in the inbox only; without the column `sent` its own index is used.
-        in_box = "" if unread else "sent = 0 AND "
-        parts.append(f"SELECT mail FROM box WHERE owner = ? AND {in_box}{conditions}")  # noqa: S608 - own texts
-        parameters += (caller.account.id, *values)
-    if box != "inbox" and not unread:
-        of_turn = " AND thread = ?" if caller.turn else ""
-        parts.append(f"SELECT mail FROM box WHERE owner = ? AND sent = 1 AND {conditions}{of_turn}")  # noqa: S608
-        parameters += (caller.account.id, *values, *((caller.turn.thread,) if caller.turn else ()))
-    if not parts:
+        narrow.append(("thread", core.ids.head("thr", thread) or 0))
+    if not places:
         return wire.Page(())
-    query = f"{' UNION '.join(parts)} ORDER BY mail LIMIT ?"
 
     def page(reader: Reader) -> wire.Page[wire.Mail]:
-        numbers = [row[0] for row in reader.execute(query, (*parameters, size + 1)).fetchall()]
-        mails = mails_of(core, reader, caller, numbers[:size])
-        return wire.Page(mails, mails[-1].id if len(numbers) > len(mails) else None)
+        rows = box_rows(reader, caller, places, after=start, narrow=narrow, limit=size + 1)
+        mails = mails_of(core, reader, caller, [row[0] for row in rows[:size]])
+        return wire.Page(mails, mails[-1].id if len(rows) > len(mails) else None)
 
-    if sender is None and unread is None and thread is None:
-        return core.store.read(page)
-    return await core.store.read_aside(page)
+    return await core.store.read_aside(page) if narrow else core.store.read(page)
 
 
 async def get_mail(core: Core, who: Principal, mail_id: str) -> wire.Mail:
@@ -105,8 +90,8 @@ async def set_read(core: Core, who: Principal, mail_id: str, read: bool) -> None
 
     def mark(tx: Tx) -> None:
         changed = tx.execute(
-            "UPDATE box SET unread = ? WHERE owner = ? AND sent = 0 AND mail = ? AND unread = ?",
-            (int(not read), caller.account.id, number, int(read)),
+            "UPDATE box SET place = ? WHERE owner = ? AND place = ? AND mail = ?",
+            (READ if read else UNREAD, caller.account.id, UNREAD if read else READ, number),
         )
         if changed.rowcount == 0 and thread_of(tx, caller, number) is None:
             raise not_found("mail")

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from .accounts import Account
+from .boxes import SENT, UNREAD
 from .core import Core
 from .limits import next_hops
 from .queue_count import change_queue
@@ -125,9 +126,9 @@ def store_mail(core: Core, tx: Tx, draft: Draft) -> StoredMail | None:
         return None
     recipients = draft.to + draft.cc
     auto = int(not plain)
-    boxes: list[Any] = [sender.id, 1, number, thread, sender.id, auto, 0]
+    boxes: list[Any] = [sender.id, SENT, number, thread, sender.id, auto]
     for account in recipients:
-        boxes += (account.id, 0, number, thread, sender.id, auto, 1)
+        boxes += (account.id, UNREAD, number, thread, sender.id, auto)
     tx.execute(_insert_boxes(1 + len(recipients)), boxes)
     for attachment, _ in draft.attachments:
         tx.execute("INSERT OR IGNORE INTO attached (attachment, mail) VALUES (?, ?)", (attachment, number))
@@ -161,5 +162,5 @@ def _attachments(draft: Draft) -> str | None:
 
 @lru_cache(maxsize=128)
 def _insert_boxes(count: int) -> str:
-    values = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * count)
-    return f"INSERT INTO box (owner, sent, mail, thread, sender, auto, unread) VALUES {values}"  # noqa: S608 - no data
+    values = ", ".join(["(?, ?, ?, ?, ?, ?)"] * count)
+    return f"INSERT INTO box (owner, place, mail, thread, sender, auto) VALUES {values}"  # noqa: S608 - no data

@@ -9,6 +9,7 @@ import msgspec
 from . import limits
 from .accounts import Account
 from .attachment_rows import attachable
+from .boxes import SENT
 from .core import Caller, Core
 from .ids import head_at, milliseconds_of
 from .mail_reads import read_mail
@@ -250,9 +251,9 @@ def _limit(core: Core, tx: Tx, request: _Request, thread: int | None, tail: Tail
     if others:
         _pass(limits.hop_limit(limits.next_hops(tail.hops, by_person=False, to_agents=True), core.limits))
     sent, first = tx.execute(
-        "SELECT count(*), min(mail) FROM (SELECT mail FROM box WHERE owner = ? AND sent = 1 AND mail >= ? AND auto = 0 "
-        "ORDER BY mail DESC LIMIT ?)",
-        (sender.id, head_at(tx.now - limits.HOUR_MS), core.limits.mails_per_hour),
+        "SELECT count(*), min(mail) FROM (SELECT mail FROM box WHERE owner = ? AND place = ? AND mail >= ? "
+        "AND auto = 0 ORDER BY mail DESC LIMIT ?)",
+        (sender.id, SENT, head_at(tx.now - limits.HOUR_MS), core.limits.mails_per_hour),
     ).fetchone()
     _pass(limits.quota(sent, milliseconds_of(first or 0), tx.now, core.limits))
     if thread is not None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from .boxes import INBOX, SENT, UNREAD, box_rows
 from .core import Caller, Core
 from .mail_reads import mails_of, turns_of_mails, visible_in_thread
 from .principal import Principal
@@ -19,8 +20,8 @@ _NEWEST: Final = 1_000
 _LAST: Final = (1 << 63) - 1
 _STEP: Final = 200
 _SUMMARY: Final = (
-    "SELECT m.created, m.sender, m.to_ids, m.cc_ids, m.subject, coalesce((SELECT unread FROM box "  # noqa: S608
-    f"WHERE owner = ? AND sent = 0 AND mail = m.id), 0) FROM mails m WHERE thread = ? AND {SEEN} ORDER BY id"
+    "SELECT m.created, m.sender, m.to_ids, m.cc_ids, m.subject, EXISTS (SELECT 1 FROM box "  # noqa: S608 - constants
+    f"WHERE owner = ? AND place = {UNREAD} AND mail = m.id) FROM mails m WHERE thread = ? AND {SEEN} ORDER BY id"
 )
 
 
@@ -76,18 +77,9 @@ def _is_long(core: Core, thread: int) -> bool:
 def _newest_first(reader: Reader, caller: Caller, before: int) -> Iterator[tuple[int, int]]:
     """Threads with the newest mail that the caller sees, for those whose newest is older than the mail `before`."""
     seen: set[int] = set()
-    of_turn = " AND thread = ?" if caller.turn else ""
-    turn = (caller.turn.thread,) if caller.turn else ()
     position = before
-    sql = (
-        "SELECT mail, thread FROM box WHERE owner = ? AND sent = 0 AND mail < ? UNION "  # noqa: S608 - own texts
-        f"SELECT mail, thread FROM box WHERE owner = ? AND sent = 1 AND mail < ?{of_turn} ORDER BY mail DESC LIMIT ?"
-    )
     while True:
-        rows = reader.execute(
-            sql,
-            (caller.account.id, position, caller.account.id, position, *turn, _STEP),
-        ).fetchall()
+        rows = box_rows(reader, caller, (*INBOX, SENT), columns="mail, thread", before=position, limit=_STEP)
         for mail, thread in rows:
             if thread in seen:
                 continue

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
+from .boxes import INBOX, SENT, box_rows
 from .core import Caller, Core
 from .limits import MAX_RECIPIENTS
 from .mail_reads import turns_of_mails
@@ -16,7 +17,7 @@ from .vendor import wire
 __all__ = ["get_turn", "list_turns", "sees_turn"]
 
 _STATES: Final = frozenset({"queued", "leased", "running"}) | wire.FINAL_STATES
-_MINE: Final = "EXISTS (SELECT 1 FROM box WHERE owner = ? AND sent IN (0, 1) AND mail = m.id)"
+_MINE: Final = "EXISTS (SELECT 1 FROM box WHERE owner = ? AND place IN (0, 1, 2) AND mail = m.id)"
 _STEP: Final = 500
 
 
@@ -65,7 +66,7 @@ def sees_turn(reader: Reader, caller: Caller, row: TurnRow) -> bool:
     if not caller.is_person:
         return False
     found = reader.execute(
-        "SELECT 1 FROM box WHERE owner = ? AND sent = 0 AND mail = ?", (caller.account.id, row.mail)
+        "SELECT 1 FROM box WHERE owner = ? AND place IN (0, 1) AND mail = ?", (caller.account.id, row.mail)
     ).fetchone()
     return found is not None
 
@@ -109,11 +110,7 @@ def _in_box(reader: Reader, caller: Caller, states: list[str], start: int) -> It
     number = caller.account.id
     position = max(start - MAX_RECIPIENTS - 1, 0)
     while True:
-        rows = reader.execute(
-            "SELECT mail FROM box WHERE owner = ? AND sent = 0 AND mail > ? UNION "
-            "SELECT mail FROM box WHERE owner = ? AND sent = 1 AND mail > ? ORDER BY mail LIMIT ?",
-            (number, position, number, position, _STEP),
-        ).fetchall()
+        rows = box_rows(reader, caller, (*INBOX, SENT), after=position, limit=_STEP)
         for turn in turns_of_mails(reader, [row[0] for row in rows]):
             if turn.id > start and (not states or turn.state in states) and (caller.is_person or turn.agent == number):
                 yield turn

@@ -91,7 +91,7 @@ async def finish(core: Core, who: Principal, turn_id: str, body: wire.FinishBody
 def _mailed(reader: Reader, row: TurnRow) -> bool:
     """Whether the agent, with a key of this turn, mailed the sender in the turn's thread."""
     found = reader.execute(
-        "SELECT 1 FROM mails m CROSS JOIN box b ON b.owner = ? AND b.sent = 0 AND b.mail = m.id "
+        "SELECT 1 FROM mails m CROSS JOIN box b ON b.owner = ? AND b.place IN (0, 1) AND b.mail = m.id "
         "WHERE m.thread = ? AND m.id > ? AND m.turn = ? LIMIT 1",
         (row.sender, row.thread, row.mail, row.id),
     ).fetchone()

@@ -8,8 +8,9 @@ from .store.interface import Reader
 __all__ = ["SEEN", "seen_parameters", "thread_of"]
 
 SEEN: Final = (
-    "(EXISTS (SELECT 1 FROM box WHERE owner = ? AND sent = 0 AND mail = m.id) "
-    "OR (EXISTS (SELECT 1 FROM box WHERE owner = ? AND sent = 1 AND mail = m.id) AND m.thread = coalesce(?, m.thread)))"
+    "(EXISTS (SELECT 1 FROM box WHERE owner = ? AND place IN (0, 1) AND mail = m.id) "
+    "OR (EXISTS (SELECT 1 FROM box WHERE owner = ? AND place = 2 AND mail = m.id) "
+    "AND m.thread = coalesce(?, m.thread)))"
 )
 """A condition on ``mails m``; its three parameters come from `seen_parameters`."""
 

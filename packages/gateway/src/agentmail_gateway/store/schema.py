@@ -58,16 +58,14 @@ _FIRST: Final = (
     """
     CREATE TABLE box (
         owner INTEGER NOT NULL REFERENCES accounts (id),
-        sent INTEGER NOT NULL,
+        place INTEGER NOT NULL,
         mail INTEGER NOT NULL REFERENCES mails (id),
         thread INTEGER NOT NULL,
         sender INTEGER NOT NULL,
         auto INTEGER NOT NULL,
-        unread INTEGER NOT NULL,
-        PRIMARY KEY (owner, sent, mail)
+        PRIMARY KEY (owner, place, mail)
     ) WITHOUT ROWID
     """,
-    "CREATE INDEX box_unread ON box (owner, mail) WHERE unread = 1",
     """
     CREATE TABLE turns (
         id INTEGER PRIMARY KEY,
@@ -102,11 +100,19 @@ _FIRST: Final = (
     "CREATE INDEX turns_dead ON turns (id) WHERE state = 'dead'",
     """
     CREATE TABLE events (
-        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        id INTEGER PRIMARY KEY,
         account INTEGER NOT NULL,
         type TEXT NOT NULL,
         data TEXT NOT NULL
     )
+    """,
+    # The writer counts, and costs less than AUTOINCREMENT. The newest id outlives its row, so that none is used twice.
+    """
+    CREATE TRIGGER events_newest AFTER DELETE ON events WHEN NOT EXISTS (SELECT 1 FROM events WHERE id > OLD.id)
+    BEGIN
+        INSERT INTO meta (key, value) VALUES ('events_newest', OLD.id)
+        ON CONFLICT (key) DO UPDATE SET value = max(value, excluded.value);
+    END
     """,
     """
     CREATE TABLE attachments (

@@ -51,7 +51,8 @@ class SqliteStore:
         try:
             migrate(connection, path, MIGRATIONS)
             last_event: int = connection.execute(
-                "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)"
+                "SELECT max(coalesce((SELECT max(id) FROM events), 0), "
+                "coalesce((SELECT value FROM meta WHERE key = 'events_newest'), 0))"
             ).fetchone()[0]
             last_id: int = connection.execute(
                 "SELECT max(coalesce((SELECT max(id) FROM mails), 0), coalesce((SELECT max(id) FROM turns), 0), "
