@@ -68,7 +68,9 @@ class AgentTurn:
                 await asyncio.wait({reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
                 stopped = not reading.done()
                 if stopped:
-                    await child.kill_tree(self._interruption(child), self._times.polite_s)
+                    # Without a session there is nothing to leave in order, and a dsh that still boots hears no signal.
+                    polite = self._interruption(child) if reader.session_id is not None else None
+                    await child.kill_tree(polite, self._times.polite_s)
                     await asyncio.wait({reading}, timeout=1.0)
                 else:
                     reading.result()

@@ -117,7 +117,7 @@ def from_boot(code: int | None, stderr: str) -> Failure:
     """The failure of a dsh that ended without an end of its turn; `stderr` is its last output, secrets removed."""
     blocked = DOTENV.search(stderr)
     if blocked is not None:
-        told = f"The workspace's {blocked[1]} sets {blocked[2]}, and dsh does not start in a project whose .env does."
+        told = f"{blocked[1]} sets {blocked[2]}, and dsh does not start in a workspace whose .env sets that."
         return Failure("agent_error", told, f"Take {blocked[2]} out of that file, or choose another workspace.")
     said = [line for line in stderr.strip().splitlines() if not re.match(r"\s+at |\s*\^|Node\.js v|\s*$", line)]
     cause = _cause("\n".join(said[-6:])) or "none"
