@@ -3,6 +3,9 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bridge_zcode.arguments import (
     ARGV_PROMPT_BYTES,
     ArgumentError,
@@ -18,9 +21,6 @@ from bridge_zcode.tools import full_deny_list
 from bridge_zcode.turn_mode import turn_mode
 from bridge_zcode.vendor.inbox_format import FIRST_LINE
 from bridge_zcode.vendor.settings import SettingsError
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.fakes.zcode.parser import UsageError, parse
 
 WORKSPACE = Path("/srv/site with blank")

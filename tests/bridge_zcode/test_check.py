@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from bridge_zcode import locate, plugin_files
 from bridge_zcode.vendor.turn import Finding, Readiness
 from bridge_zcode.vendor.wire import EnforcementLevel, Tier

@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
-from bridge_zcode.environment import environment, guarded_names, secrets_in, unguarded_names
-from bridge_zcode.locate import ProviderFiles
-from bridge_zcode.workspace_files import dotenv_names
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bridge_zcode.environment import environment, guarded_names, secrets_in, unguarded_names
+from bridge_zcode.locate import ProviderFiles
+from bridge_zcode.workspace_files import dotenv_names
 from tests.fakes.zcode.dotenv import load, parse
 
 NONE = ProviderFiles(None, None)

@@ -4,12 +4,13 @@ import json
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bridge_zcode.events import EventReader, ReportedError
 from bridge_zcode.vendor.line_splitter import LineSplitter
 from bridge_zcode.vendor.turn import Started, Status, Text, Thinking, ToolCall, ToolResult
 from bridge_zcode.vendor.wire import Usage
-from hypothesis import given
-from hypothesis import strategies as st
 
 from .lines import CHILD, SESSION, event, failed, quota, read, result, success, tool
 

@@ -1,6 +1,7 @@
 """Success, failure classes and what a person reads."""
 
 import pytest
+
 from bridge_zcode.error_lines import error_line
 from bridge_zcode.failures import Run, failure_of, lost_session, passing_fault, quota_message
 from bridge_zcode.vendor.wire import FailureClass

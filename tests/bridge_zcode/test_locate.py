@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from bridge_zcode import locate
 from bridge_zcode.locate import (
     Cli,

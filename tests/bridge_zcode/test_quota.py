@@ -3,9 +3,10 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from bridge_zcode.quota import FALLBACK_WAIT, rfc3339, wait_until
 from hypothesis import given
 from hypothesis import strategies as st
+
+from bridge_zcode.quota import FALLBACK_WAIT, rfc3339, wait_until
 
 NOW = datetime(2026, 9, 12, 9, 0, tzinfo=UTC)
 BERLIN = timezone(timedelta(hours=2))

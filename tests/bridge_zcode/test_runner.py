@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+
 from bridge_zcode.agent_turn import Times
 from bridge_zcode.runner import ZcodeRunner
 from bridge_zcode.tools import full_deny_list

@@ -1,6 +1,7 @@
 """Every known tool of ZCode is denied or reviewed."""
 
 import pytest
+
 from bridge_zcode.tools import NETWORK_TOOLS, REGISTRY, full_deny_list, is_mail_tool
 
 # The names as they stand in the source of app 3.15.1: registered handlers, the constant of known names, the ordering

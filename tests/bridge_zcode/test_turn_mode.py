@@ -1,6 +1,9 @@
 """Tier to mode and deny list."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bridge_zcode.tools import REGISTRY, full_deny_list
 from bridge_zcode.turn_mode import (
     TurnMode,
@@ -14,8 +17,6 @@ from bridge_zcode.turn_mode import (
 )
 from bridge_zcode.vendor.settings import SettingsError
 from bridge_zcode.vendor.wire import Tier
-from hypothesis import given
-from hypothesis import strategies as st
 
 TIERS: list[Tier] = ["plan", "workspace", "full"]
 FULL_LIST = full_deny_list(network=True)

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from bridge_zcode.workspace_files import look
 
 
