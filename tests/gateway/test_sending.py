@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from agentmail_gateway.checks import MAX_BODY
 from agentmail_gateway.gateway import Gateway
 from agentmail_gateway.problems import Problem
-from agentmail_gateway.sending import MAX_BODY
 from agentmail_gateway.vendor import wire
 
 from .world import NO_LIMITS, World, a_world

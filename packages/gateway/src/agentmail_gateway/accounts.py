@@ -79,18 +79,18 @@ class Accounts:
 
     def load(self, reader: Reader) -> None:
         """Read all of them."""
-        for row in reader.execute(f"SELECT {ACCOUNT_COLUMNS} FROM accounts").fetchall():  # noqa: S608 - constant
-            self.put(account_of(row))
+        rows = reader.execute(f"SELECT {ACCOUNT_COLUMNS} FROM accounts ORDER BY id").fetchall()  # noqa: S608 - constant
+        self._set({row[0]: account_of(row) for row in rows})
 
     def put(self, account: Account) -> None:
         """Add `account`, or put it in the place of its earlier self."""
-        before = self.by_id.get(account.id)
-        if before is not None and before.digest is not None:
-            self._by_digest.pop(before.digest, None)
-        self.by_id[account.id] = account
-        self.by_name[account.name] = account
-        if account.digest is not None:
-            self._by_digest[account.digest] = account
+        self._set({**self.by_id, account.id: account})
+
+    def _set(self, by_id: dict[int, Account]) -> None:
+        # Whole new dictionaries: the writer's thread may be going through the old ones.
+        self.by_id = by_id
+        self.by_name = {account.name: account for account in by_id.values()}
+        self._by_digest = {account.digest: account for account in by_id.values() if account.digest is not None}
 
     def of_digest(self, digest: bytes) -> Account | None:
         """The account whose key has the SHA-256 `digest`, disabled or not."""

@@ -72,7 +72,11 @@ class Gateway:
         """
         core, token_path = await open_core(data, admin, now, limits)
         gateway = cls(core, token_path)
-        await gateway._start()
+        try:
+            await gateway._start()
+        except BaseException:
+            await gateway.close()
+            raise
         return gateway
 
     async def _start(self) -> None:

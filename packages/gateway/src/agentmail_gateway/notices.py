@@ -1,15 +1,20 @@
 """What the gateway itself writes: ``auto-generated`` mail (RFC 3834) that informs and never starts a turn."""
 
+from typing import Final
+
 from .core import Core
 from .mail_rows import Draft, store_mail, tail_of
 from .store.interface import Tx
 from .times import text
 from .trust import mail_trust
 from .turn_rows import TurnRow
-from .vendor.plain_text import one_line
+from .vendor.bounded import clip
+from .vendor.plain_text import one_line, printable
 from .vendor.wire import Failure
 
 __all__ = ["reply_subject", "tell_dead", "tell_waiting"]
+
+_QUOTED_BYTES: Final = 4_000
 
 
 def reply_subject(subject: str) -> str:
@@ -36,7 +41,7 @@ def tell_waiting(core: Core, tx: Tx, turn: TurnRow, failure: Failure, not_before
     agent = core.accounts.by_id[turn.agent].name
     until = f"until {text(not_before)}" if not_before is not None else "until the agent's bridge takes it up again"
     lines = [f"{agent} waits {until}. The mail stays in its queue and is worked on by itself then."]
-    lines += [part for part in (failure.message, failure.next_step) if part]
+    lines += [printable(clip(part, _QUOTED_BYTES)) for part in (failure.message, failure.next_step) if part]
     _tell(core, tx, turn, "\n\n".join(lines))
 
 

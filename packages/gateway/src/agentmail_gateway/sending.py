@@ -10,6 +10,7 @@ from . import limits
 from .accounts import Account
 from .attachment_rows import attachable
 from .boxes import SENT
+from .checks import clean_body, clean_key, clean_subject, clean_workspace
 from .core import Caller, Core
 from .ids import head_at, milliseconds_of
 from .mail_reads import read_mail
@@ -24,12 +25,9 @@ from .vendor import addressing, wire
 from .vendor.plain_text import one_line
 from .visibility import thread_of
 
-__all__ = ["MAX_BODY", "clean_body", "clean_subject", "send_mail", "shown"]
+__all__ = ["send_mail", "shown"]
 
-MAX_BODY: Final = 1024 * 1024
-MAX_SUBJECT: Final = 500
 MAX_ATTACHMENTS: Final = 50
-MAX_WORKSPACE: Final = 500
 _LOCAL_HOSTS: Final = frozenset({None, "localhost", "agentmail"})
 _COOL_DOWN_ROWS: Final = 200
 
@@ -82,26 +80,6 @@ def shown(core: Core, draft: Draft, stored: StoredMail) -> wire.Mail:
     )
 
 
-def clean_subject(subject: str) -> str:
-    """`subject` as one printable line. Raises Problem ``invalid`` when it is too long."""
-    if len(subject) > MAX_SUBJECT:
-        raise invalid(f"The subject has {len(subject)} characters; at most {MAX_SUBJECT} are taken.")
-    return subject if subject.isprintable() else one_line(subject, MAX_SUBJECT)
-
-
-def clean_body(body: str) -> str:
-    """`body`, unless it is too large (Problem ``too_large``) or holds half characters (``invalid``)."""
-    size = len(body)
-    if not body.isascii():
-        try:
-            size = len(body.encode())
-        except UnicodeEncodeError:
-            raise invalid("The body holds half of a surrogate pair, which is no text in UTF-8.") from None
-    if size > MAX_BODY:
-        raise Problem("too_large", f"The body has {size} bytes; at most {MAX_BODY} are taken. Attach it as a file.")
-    return body
-
-
 def _checked(core: Core, caller: Caller, body: wire.SendMail, key: str | None) -> _Request:
     """The request with its recipients found and its texts checked; all that needs no look into the store."""
     to = _recipients(core, body.to)
@@ -112,15 +90,12 @@ def _checked(core: Core, caller: Caller, body: wire.SendMail, key: str | None) -
         raise invalid(f"{len(to) + len(cc)} recipients are too many; at most {limits.MAX_RECIPIENTS} are taken.")
     if len(body.attachments) > MAX_ATTACHMENTS:
         raise invalid(f"{len(body.attachments)} attachments are too many; at most {MAX_ATTACHMENTS} are taken.")
-    if body.workspace is not None and (len(body.workspace) > MAX_WORKSPACE or not body.workspace.isprintable()):
-        raise invalid(f"`workspace` is one printable line of at most {MAX_WORKSPACE} characters.")
+    clean_workspace(body.workspace)
     clean_body(body.body)
     hashed = digest = None
     if key is not None:
-        if not key or len(key) > 200:
-            raise invalid("Idempotency-Key has 1 to 200 characters.")
         scope = caller.turn.id if caller.turn else 0
-        hashed = hashlib.sha256(b"%d %s" % (scope, key.encode())).digest()[:16]
+        hashed = hashlib.sha256(b"%d %s" % (scope, clean_key(key).encode())).digest()[:16]
         digest = hashlib.sha256(msgspec.json.encode(body)).digest()[:16]
     return _Request(caller, to, cc, clean_subject(body.subject), body, hashed, digest)
 
@@ -217,7 +192,7 @@ def _draft(core: Core, tx: Tx, request: _Request) -> Draft:
         subject=request.subject,
         body=body.body,
         asked=body.permission_mode,
-        workspace=body.workspace if turn is None else _inside(body.workspace, turn.workspace),
+        workspace=body.workspace or None if turn is None else _inside(body.workspace, turn.workspace),
         trust=mail_trust(sender.trust, turn_taint),
         reply_to=reply_to,
         thread=thread,

@@ -4,13 +4,12 @@ import msgspec
 
 from . import ledger
 from .attachment_rows import attachable
+from .checks import clean_body, clean_key, clean_native, clean_workspace
 from .core import Caller, Core
 from .mail_reads import read_mail
 from .mail_rows import Draft, store_mail, tail_of
 from .notices import reply_subject
 from .principal import Principal
-from .problems import invalid
-from .sending import clean_body
 from .sessions import remember_session
 from .store.interface import Reader, Tx
 from .trust import mail_trust
@@ -28,9 +27,9 @@ async def reply(core: Core, who: Principal, turn_id: str, body: wire.ReplyBody, 
     answer agents). Raises Problem ``lease_stale``, ``turn_final``, ``too_large``, ``not_found`` (an attachment).
     """
     agent, number = core.bridge(who), core.head("turn", turn_id, "turn")
-    if not key or len(key) > 200:
-        raise invalid("Idempotency-Key has 1 to 200 characters.")
+    clean_key(key)
     clean_body(body.body)
+    workspace, native = clean_workspace(body.workspace), clean_native(body.native_session_id)
 
     def job(tx: Tx) -> wire.ReplyAnswer:
         row = own_turn(core, tx, agent.id, number)
@@ -52,9 +51,9 @@ async def reply(core: Core, who: Principal, turn_id: str, body: wire.ReplyBody, 
             reason=None,
             failure=_json(body.failure),
             usage=_json(body.usage),
-            workspace=body.workspace or row.workspace,
+            workspace=workspace or row.workspace,
         )
-        remember_session(tx, row.thread, row.agent, changed.workspace, body.native_session_id, lost=body.context_lost)
+        remember_session(tx, row.thread, row.agent, changed.workspace, native, lost=body.context_lost)
         return _answer(core, tx, Caller(agent), changed)
 
     return await core.store.write(job)
@@ -67,6 +66,7 @@ async def finish(core: Core, who: Principal, turn_id: str, body: wire.FinishBody
     nobody: only the gateway knows that.
     """
     agent, number = core.bridge(who), core.head("turn", turn_id, "turn")
+    workspace, native = clean_workspace(body.workspace), clean_native(body.native_session_id)
 
     def job(tx: Tx) -> wire.Turn:
         row = own_turn(core, tx, agent.id, number)
@@ -80,9 +80,9 @@ async def finish(core: Core, who: Principal, turn_id: str, body: wire.FinishBody
             row,
             ledger.Finish(body.lease, body.outcome, mailed),
             usage=_json(body.usage),
-            workspace=body.workspace or row.workspace,
+            workspace=workspace or row.workspace,
         )
-        remember_session(tx, row.thread, row.agent, changed.workspace, body.native_session_id)
+        remember_session(tx, row.thread, row.agent, changed.workspace, native)
         return shown_turn(core, changed)
 
     return await core.store.write(job)

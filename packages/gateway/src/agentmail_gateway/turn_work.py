@@ -3,6 +3,7 @@
 import msgspec
 
 from . import ledger
+from .checks import clean_native, clean_workspace
 from .core import Core
 from .events import LiveEvent
 from .live import LiveTurn
@@ -26,14 +27,15 @@ _MAX_TEXT = 64 * 1024
 async def start(core: Core, who: Principal, turn_id: str, body: wire.StartBody) -> None:
     """The agent's process starts. Raises Problem ``lease_stale``, ``not_found``."""
     agent, number = core.bridge(who), core.head("turn", turn_id, "turn")
+    named, native = clean_workspace(body.workspace), clean_native(body.native_session_id)
 
     def job(tx: Tx) -> None:
         row = own_turn(core, tx, agent.id, number)
-        workspace = body.workspace or row.workspace
+        workspace = named or row.workspace
         event = ledger.Start(body.lease, tx.now)
         started = row.started or tx.now
         change_turn(core, tx, row, event, started=started, output=row.output or tx.now, workspace=workspace)
-        remember_session(tx, row.thread, row.agent, workspace, body.native_session_id)
+        remember_session(tx, row.thread, row.agent, workspace, native)
 
     await core.store.write(job)
 

@@ -51,7 +51,7 @@ class Tx(Reader, Protocol):
 
     @property
     def now(self) -> int:
-        """The time of this job, milliseconds."""
+        """The time of this transaction, milliseconds."""
 
     @property
     def mint(self) -> IdMint:

@@ -158,9 +158,9 @@ class Writer:
             connection = self._connection
             tx.execute = connection.execute
             connection.execute("BEGIN IMMEDIATE")
+            tx.now = self._clock()
             for job, future in batch:
                 mark = connection.total_changes, len(tx.events), len(tx.callbacks)
-                tx.now = self._clock()
                 try:
                     outcomes.append((future, job(tx), None))
                 except Exception as error:
