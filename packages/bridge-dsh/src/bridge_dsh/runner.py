@@ -8,6 +8,7 @@ from .agent_turn import AgentTurn, Ended, Times, told
 from .failures import lost_session
 from .home_folder import prepare
 from .locate import Installation, environment, look, setup
+from .native_probe import prove
 from .turn_mode import mode, unproven
 from .vendor import process
 from .vendor.cage import Cage, CageError, Needs
@@ -16,6 +17,8 @@ from .vendor.turn import Emit, Finding, Outcome, Readiness, Status, StopSignal, 
 from .vendor.wire import Enforcement, Failure, Tier
 
 __all__ = ["DshRunner"]
+
+PROBED: tuple[Tier, ...] = ("plan", "workspace")
 
 
 class DshRunner:
@@ -41,6 +44,10 @@ class DshRunner:
         if not self._cage.proven:
             root = hasattr(os, "geteuid") and os.geteuid() == 0
             seen = {tier: unproven(tier, why, root=root) for tier in seen}
+            if found.installation is not None and not root:
+                folder = self._settings.state_dir / "dsh" / "probe"
+                for tier in PROBED:
+                    seen[tier] = await prove(found.installation.command, folder, tier)
         mend = "Install bubblewrap, or allow unprivileged user namespaces on this machine."
         findings = (*found.findings, Finding(self._cage.proven, "sandbox", why, mend))
         ready = found.installation is not None and found.failure is None
