@@ -20,6 +20,7 @@ class Pace:
     recheck, recheck_turn: between self-checks while something is missing, and how old one may be when a turn comes
     overload: pauses before a turn is tried again that the provider turned away
     redeliver: first and longest pause between tries to deliver a kept outcome
+    look_for_answer: between two looks for the answer to a permission question whose event does not come
     reclaim: before a claim that failed without a reason in the turn itself
     """
 
@@ -36,4 +37,5 @@ class Pace:
     check: float = 60.0
     overload: tuple[float, ...] = (10.0, 30.0, 60.0)
     redeliver: tuple[float, float] = (1.0, 30.0)
+    look_for_answer: float = 10.0
     reclaim: float = 5.0

@@ -4,7 +4,7 @@ Every agent's wire format is translated into these; nothing downstream of a runn
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -12,10 +12,13 @@ from typing import Literal, Protocol
 from .wire import Enforcement, Failure, Tier, Usage
 
 __all__ = [
+    "AskPerson",
+    "Decision",
     "Emit",
     "Event",
     "Finding",
     "Outcome",
+    "Question",
     "Readiness",
     "Runner",
     "Started",
@@ -126,6 +129,32 @@ class Readiness:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """What a running agent wants a person to allow.
+
+    `summary` is one line of it and `detail` the whole; `scope` is what an answer that is remembered covers (a command,
+    a file), `needs` the lowest tier that allows such a thing at all.
+    """
+
+    tool: str
+    summary: str
+    detail: str = ""
+    scope: str = ""
+    needs: Tier = "workspace"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether it may; `why` says in words who decided, or that nobody did."""
+
+    allowed: bool
+    why: str
+
+
+AskPerson = Callable[[Question], Awaitable[Decision]]
+
+
+@dataclass(frozen=True, slots=True)
 class TurnRequest:
     """All that one turn needs.
 
@@ -133,6 +162,7 @@ class TurnRequest:
     in, `turn_dir` the turn's own folder (``in`` holds attachments read-only, ``out`` takes files for the answer, the
     rest is scratch), `session_dir` a folder of this (thread, agent, workspace) that stays. `env`
     holds the ``AGENTMAIL_*`` variables for the agent. `timeout_s` is informative: the driver's clock stops the turn.
+    `ask` puts a question to a person and waits for the answer; None: nobody can be asked.
     """
 
     turn_id: str
@@ -148,6 +178,7 @@ class TurnRequest:
     gateway_url: str
     env: Mapping[str, str]
     timeout_s: float
+    ask: AskPerson | None = None
 
 
 @dataclass(frozen=True, slots=True)

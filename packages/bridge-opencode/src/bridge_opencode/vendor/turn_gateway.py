@@ -11,6 +11,8 @@ from .wire import (
     FinishBody,
     Heartbeat,
     Page,
+    PermissionAsk,
+    PermissionRequest,
     ProgressBody,
     ReleaseBody,
     RenewAnswer,
@@ -77,6 +79,10 @@ class TurnGateway(Protocol):
     async def finish(self, turn_id: str, body: FinishBody) -> Turn: ...
 
     async def heartbeat(self, body: Heartbeat) -> None: ...
+
+    async def ask_permission(self, body: PermissionAsk) -> PermissionRequest: ...
+
+    async def get_permission(self, request_id: str) -> PermissionRequest: ...
 
     async def get_attachment(
         self, attachment_id: str, dest: Path, *, size: int | None = None, limit: int | None = None

@@ -255,6 +255,9 @@ class Driver:
         turn_id = data.get("turn_id")
         if event.event == "turn_cancel" and isinstance(turn_id, str):
             self._dispatch.cancel(turn_id)
+        answered = data.get("id")
+        if event.event == "permission_decision" and isinstance(answered, str):
+            self._parts.desk.decided(answered)
         self._wake.set()
 
     # -- what others report --

@@ -8,6 +8,8 @@ from .bridge_log import Log
 from .delivery import Delivery
 from .gateway_errors import GatewayProblem
 from .pace import Pace
+from .permission_desk import PermissionDesk
+from .permission_grants import GrantStore
 from .readiness import ReadinessWatch
 from .relay_dedup import RelayDedup
 from .settings import Settings, data_home, user_home
@@ -48,6 +50,11 @@ class StateFolder:
     def taken(self) -> Path:
         """Which leases were taken up."""
         return self.path / "taken"
+
+    @property
+    def grants(self) -> Path:
+        """What people allowed for longer than once."""
+        return self.path / "grants.json"
 
     @property
     def bridge_id(self) -> Path:
@@ -93,6 +100,7 @@ class BridgeParts:
     busy: BusyDirectories
     readiness: ReadinessWatch
     delivery: Delivery
+    desk: PermissionDesk
 
 
 def assemble(
@@ -112,6 +120,9 @@ def assemble(
     """
     state = StateFolder(settings.state_dir)
     spool = Spool.open(state.spool)
+    grants = GrantStore.open(state.grants)
+    if grants.bad is not None:
+        log.warn("the remembered permissions can't be read, they were moved aside", file=grants.bad)
     return BridgeParts(
         settings=settings,
         agent_name=settings.agent_name,
@@ -133,4 +144,13 @@ def assemble(
         busy=BusyDirectories(),
         readiness=ReadinessWatch(runner, pace, log, clock=outside.clock, changed=changed),
         delivery=Delivery(gateway, spool, pace, log, turns=state.turns, attempts=state.attempts, refused=refused),
+        desk=PermissionDesk(
+            gateway,
+            grants,
+            agent=settings.agent_name,
+            wait_s=settings.permission_wait_ms / 1000,
+            look_s=pace.look_for_answer,
+            epoch=outside.epoch,
+            log=log,
+        ),
     )

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from . import attempt_log, inbox_format
 from .bridge_parts import BridgeParts
 from .mail_session_id import Resume, Tie, resume, session_id
+from .permission_desk import Asker
 from .session_tie import read_tie
 from .turn import TurnRequest
 from .turn_files import TurnFolder, lay_in, make_folder
@@ -96,6 +98,7 @@ async def prepare(parts: BridgeParts, claim: Claim, place: Place, choice: TierCh
             "AGENTMAIL_BRIDGE_ID": parts.bridge_id,
         },
         timeout_s=parts.settings.turn_timeout_s,
+        ask=partial(parts.desk.ask, Asker(claim.turn_id, claim.lease, claim.thread.id, choice.tier)),
     )
     return Prepared(request, prompt, folder, place, resumed, _remarks(place, resumed, choice))
 

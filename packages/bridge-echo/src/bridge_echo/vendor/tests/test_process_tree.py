@@ -99,7 +99,7 @@ async def test_nothing_of_a_turn_survives(name: str, tmp_path: Path) -> None:
 
 
 @linux
-@pytest.mark.parametrize("name", WILD)
+@pytest.mark.parametrize("name", [name for name in WILD if "daemon" in name or "forks" in name])
 async def test_nothing_that_keeps_its_marker_survives_without_a_subreaper(name: str, tmp_path: Path) -> None:
     code, ups = WILD[name]
     child, pids = await begin(code, ups, tmp_path)
@@ -208,18 +208,21 @@ async def test_a_restarted_bridge_ends_what_its_killed_predecessor_left(tmp_path
     code = "child(setsid_and_stay); daemon(stubborn); stay()"
     program = python(f"child(lambda: os.execv({sys.executable!r}, {python(code)!r})); stay()")
     bridges = [plain(program, tmp_path, each) for each in (env, other_env)]
-    trees = [ups_of(bridge, 4) for bridge in bridges]
-    bridges[0].kill()
-    bridges[0].wait()
-    assert len(alive(trees[0])) == 3
-    report = await sweep_orphans(bridge_id)
-    assert report.survivors == ()
-    assert alive(trees[0]) == []
-    assert alive(trees[1]) == trees[1]
-    await sweep(other_env[TURN_MARKER])
-    assert alive(trees[1]) == []
-    for bridge in bridges:
-        close(bridge)
+    try:
+        trees = [ups_of(bridge, 4) for bridge in bridges]
+        bridges[0].kill()
+        bridges[0].wait()
+        assert len(alive(trees[0])) == 3
+        report = await sweep_orphans(bridge_id)
+        assert report.survivors == ()
+        assert alive(trees[0]) == []
+        assert alive(trees[1]) == trees[1]
+        await sweep(other_env[TURN_MARKER])
+        assert alive(trees[1]) == []
+    finally:
+        for bridge, each in zip(bridges, (env, other_env), strict=True):
+            close(bridge)
+            await sweep(each[TURN_MARKER])
 
 
 @linux

@@ -28,6 +28,9 @@ from ..wire import (
     Kind,
     Mail,
     Page,
+    PermissionAsk,
+    PermissionDecision,
+    PermissionRequest,
     ProgressBody,
     ProgressEvent,
     ReleaseBody,
@@ -78,6 +81,7 @@ class FakeGateway(TurnGateway):
     faults: dict[str, deque[str | Exception]] = field(default_factory=lambda: defaultdict(deque))
     calls: list[tuple[str, str]] = field(default_factory=list)
     streams: list["FakeStream"] = field(default_factory=list)
+    questions: dict[str, PermissionRequest] = field(default_factory=dict)
     agent_mailed: set[str] = field(default_factory=set)
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
     online: bool = True
@@ -167,6 +171,14 @@ class FakeGateway(TurnGateway):
         assert self.turns[turn_id].state == "dead"
         self.turns[turn_id] = replace(self.turns[turn_id], attempt=0)
         await self._to(turn_id, "queued")
+
+    async def decide(
+        self, request_id: str, decision: PermissionDecision, *, by: str = "ada", tell: bool = True
+    ) -> None:
+        """A person answers a question; without `tell` the event is lost."""
+        self.questions[request_id] = replace(self.questions[request_id], decision=decision, decided_by=by)
+        if tell:
+            await self.tell("permission_decision", id=request_id, decision=decision)
 
     async def go(self, *, online: bool) -> None:
         """The gateway goes away, or comes back."""
@@ -300,6 +312,22 @@ class FakeGateway(TurnGateway):
         await self._in("heartbeat")
         self.beats.append(body)
         await self._notify()
+
+    async def ask_permission(self, body: PermissionAsk) -> PermissionRequest:
+        await self._in("ask_permission", body.turn_id)
+        self._fence(body.turn_id, body.lease)
+        thread = self.turns[body.turn_id].thread_id
+        asked = PermissionRequest(
+            f"perm_{len(self.questions) + 1:04}",
+            *(body.turn_id, thread, self.name, body.tool, body.summary, AT, body.detail, body.scope_hint),
+        )
+        self.questions[asked.id] = asked
+        await self._notify()
+        return asked
+
+    async def get_permission(self, request_id: str) -> PermissionRequest:
+        await self._in("get_permission", request_id)
+        return self.questions[request_id]
 
     async def get_attachment(
         self, attachment_id: str, dest: Path, *, size: int | None = None, limit: int | None = None

@@ -4,12 +4,13 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ..attempt import BUSY_DIRECTORY, BUSY_ELSEWHERE
 from ..directory_lock import lock_directory
 from ..gateway_errors import GatewayProblem
 from ..turn import Emit, Outcome, Started, Status, StopSignal, Text, ToolCall, ToolResult, TurnRequest
-from ..wire import Attachment, Enforcement, Failure
+from ..wire import AddressRef, Attachment, Enforcement, Failure
 from .driver_bench import ScriptedRunner, bench, not_ready, ready
 from .fake_gateway import FakeGateway
 
@@ -490,3 +491,29 @@ async def test_a_workspace_that_moves_away_under_the_set_up_is_noticed_before_th
     assert gateway.replies[0][1].failure is not None
     assert gateway.replies[0][1].failure.class_ == "workspace_gone"
     assert not b.runner.requests
+
+
+async def test_an_agent_that_mailed_the_sender_itself_and_then_said_nothing_did_not_fail(tmp_path: Path) -> None:
+    gateway = FakeGateway()
+
+    async def behave(request: TurnRequest, emit: Emit, stop: StopSignal) -> Outcome:
+        asked = gateway.mails["mail_0001"]
+        own = replace(asked, id="mail_own", from_=AddressRef("zcode", "agent"), to=(asked.from_,), body="by myself")
+        gateway.mails["mail_own"] = own
+        return Outcome(failure=Failure("empty_answer", "nothing said", "ask"))
+
+    async with bench(tmp_path, gateway, ScriptedRunner(behave)):
+        turn = await gateway.post()
+        assert (await gateway.until_state(turn)).state == "answered_by_agent"
+    assert not gateway.replies
+
+
+async def test_a_turn_that_has_ended_renews_no_lease(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        turn = await b.gateway.post()
+        await b.gateway.until_state(turn)
+        beats = len(b.gateway.beats)
+        await b.gateway.until(lambda: len(b.gateway.beats) > beats + 1)
+        renewals = b.gateway.count("renew")
+        await b.gateway.until(lambda: len(b.gateway.beats) > beats + 3)
+        assert b.gateway.count("renew") == renewals
