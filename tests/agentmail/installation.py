@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 import psutil
+
 from agentmail.__main__ import run
 
 __all__ = ["Installation", "Up", "processes_of"]

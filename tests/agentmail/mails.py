@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import msgspec
+
 from agentmail.vendor.wire import AddressRef, Agent, Attachment, Enforcement, Failure, Mail, Receipt, Turn
 
 __all__ = ["HOSTILE", "NOW", "agent", "hostile_mail", "mail", "turn"]

@@ -4,9 +4,10 @@ import stat
 from pathlib import Path
 
 import pytest
-from agentmail.up.child_log import ChildLog, LineSplitter, Throttle, is_important
 from hypothesis import given
 from hypothesis import strategies as st
+
+from agentmail.up.child_log import ChildLog, LineSplitter, Throttle, is_important
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """From a command line to a mail."""
 
 import pytest
+
 from agentmail.compose import reply_recipients, reply_subject, split_arguments, wait_option
 from agentmail.errors import UsageError
 from agentmail.vendor.wire import AddressRef, Mail

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from agentmail.connect import find_target, is_loopback, translate
 from agentmail.errors import CliError, Exit, LocalError, UnreachableError, UsageError
 from agentmail.home import Home, write_private

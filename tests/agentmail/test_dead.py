@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from agentmail_gateway.gateway import Gateway
 from agentmail_gateway.vendor.wire import SendMail
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from agentmail.up.find import is_here, places
 from bridge_zcode.locate import NotFound, find_cli
 

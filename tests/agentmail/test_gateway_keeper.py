@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from agentmail.errors import LocalError
 from agentmail.home import Home
 from agentmail.up import gateway_keeper

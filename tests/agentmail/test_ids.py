@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
+
 from agentmail.errors import CliError, RefusedError, UsageError
 from agentmail.ids import matching
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from agentmail.up.leftovers import end, leftovers, record
 
 SLEEPS = [sys.executable, "-c", "import time; time.sleep(600)", "agentmail.lifeline"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
+
 from agentmail.__main__ import run
 from agentmail.cli import cli
 

@@ -3,6 +3,7 @@
 from typing import get_args
 
 import pytest
+
 from agentmail.errors import Exit, exit_codes
 from agentmail.outcome import exit_for
 from agentmail.vendor.wire import TurnState

@@ -1,6 +1,7 @@
 """What signals mean to `up`."""
 
 import pytest
+
 from agentmail.up.patience import Patience
 
 

@@ -4,6 +4,7 @@ import os
 import socket
 
 import pytest
+
 from agentmail.errors import LocalError
 from agentmail.up.ports import check_port, next_free, port_is_free
 

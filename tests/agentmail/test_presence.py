@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+
 from agentmail.up.presence import agent_line, is_back
 
 from .mails import agent

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from agentmail.errors import LocalError
 from agentmail.up.service import Program, Service, back_off, ending
 

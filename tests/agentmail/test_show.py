@@ -3,6 +3,7 @@
 import unicodedata
 
 import pytest
+
 from agentmail.progress import progress_line
 from agentmail.show import agent_table, mail_table, mail_text, outcome_line, thread_text, turn_table, turn_text
 from agentmail.terminal import Screen, width

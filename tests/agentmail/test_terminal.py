@@ -4,9 +4,10 @@ import json
 import unicodedata
 
 import pytest
-from agentmail.terminal import Column, Screen, clip, json_safe, pad, safe, safe_block, table, width
 from hypothesis import given
 from hypothesis import strategies as st
+
+from agentmail.terminal import Column, Screen, clip, json_safe, pad, safe, safe_block, table, width
 
 HOSTILE = [
     ("\x1b]0;owned\x07", "␛]0;owned␇"),

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta, timezone
 
 import pytest
+
 from agentmail.times import elapsed, span, when
 
 NOW = datetime(2026, 11, 30, 15, 0, tzinfo=timezone(timedelta(hours=8)))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import pytest
+
 from agentmail.errors import NotFinishedError
 from agentmail.vendor.event_parser import ServerEvent
 from agentmail.vendor.gateway_client import GatewayUnreachable

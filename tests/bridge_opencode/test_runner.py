@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from bridge_opencode.runner import OpencodeRunner, misfit
 from bridge_opencode.vendor.settings import load
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 
 import pytest
+
 from agentmail_gateway.http.attachment_routes import disposition
 
 from .support import Process, exchange, head

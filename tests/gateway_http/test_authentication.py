@@ -1,6 +1,7 @@
 """Who is asking."""
 
 import pytest
+
 from agentmail_gateway.http.attempts import FailedAttempts
 from agentmail_gateway.http.authentication import (
     Authenticator,

@@ -5,6 +5,9 @@ import re
 from typing import cast
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
 from agentmail_gateway.events import StoredEvent
 from agentmail_gateway.gateway import Gateway
 from agentmail_gateway.http import event_stream
@@ -18,8 +21,6 @@ from agentmail_gateway.http.origins import AllowList
 from agentmail_gateway.http.route import Call
 from agentmail_gateway.http.settings import HttpSettings, Services
 from agentmail_gateway.principal import Principal
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from .memory import scope
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import uvicorn
+
 from agentmail_gateway.http import connection
 from agentmail_gateway.http.connection import HttpConnection
 from agentmail_gateway.http.exchange import Receive, Scope, Send, send_bytes

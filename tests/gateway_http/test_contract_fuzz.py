@@ -8,6 +8,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from agentmail_gateway.gateway import Gateway
 from agentmail_gateway.http.app import App
 from agentmail_gateway.http.openapi import document
@@ -17,8 +20,6 @@ from agentmail_gateway.http.route import Route
 from agentmail_gateway.http.routes import ROUTES
 from agentmail_gateway.http.settings import HttpSettings
 from agentmail_gateway.vendor.wire import PermissionAsk, SendMail
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from .memory import call, scope
 from .support import Answer

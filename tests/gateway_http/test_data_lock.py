@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from agentmail_gateway.http.data_lock import DataFolderInUseError, lock_data_folder, write_address
 
 HOLD = """

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+
 from agentmail_gateway.http.event_hub import MAX_WAITING, MAX_WAITING_BYTES, STALLED_PINGS, Hub, Subscriber
 from agentmail_gateway.principal import Principal
 

@@ -3,9 +3,10 @@
 import json
 
 import pytest
-from agentmail_gateway.http.event_text import comment, frame, reset
 from hypothesis import given
 from hypothesis import strategies as st
+
+from agentmail_gateway.http.event_text import comment, frame, reset
 
 
 def test_a_stored_event_carries_its_id() -> None:

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
+from structlog.testing import LogCapture
+
 from agentmail_gateway.http.counters import Counters
 from agentmail_gateway.http.exchange import ClientGoneError, Headers, Receive, Request, Scope, Send, send_bytes
 from agentmail_gateway.http.guard import SECURITY_HEADERS, Guard
 from agentmail_gateway.http.origins import AllowList
 from agentmail_gateway.problems import Problem
-from structlog.testing import LogCapture
 
 from .memory import call, scope
 

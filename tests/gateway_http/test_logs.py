@@ -6,6 +6,7 @@ import logging
 
 import pytest
 import structlog
+
 from agentmail_gateway.http.logs import LogFormat, configure, masked
 
 KEY = "ama_" + "aB3-_xyz" * 5

@@ -1,9 +1,10 @@
 """Host and Origin: DNS rebinding and foreign pages."""
 
 import pytest
-from agentmail_gateway.http.origins import AllowList, host_name
 from hypothesis import given
 from hypothesis import strategies as st
+
+from agentmail_gateway.http.origins import AllowList, host_name
 
 DEFAULT = AllowList.of("127.0.0.1")
 OPEN = AllowList.of("0.0.0.0", ("mail.example.org",), ("https://mail.example.org", "https://pages.example.org:8443"))

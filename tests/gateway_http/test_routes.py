@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 import pytest
+
 from agentmail_gateway.http.openapi import document
 from agentmail_gateway.http.problem_reply import ALL_CODES
 from agentmail_gateway.http.route import Call, route
