@@ -1,1 +1,1 @@
-"""The baseline: modules that every bridge carries as byte-identical copies. Edited only in the repository's ``shared/``."""
+"""The baseline: modules that bridges carry as byte-identical copies. Edited only in the repository's ``shared/``."""
