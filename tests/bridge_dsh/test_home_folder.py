@@ -1,5 +1,6 @@
 """What of dsh's folder stays from turn to turn."""
 
+import os
 from pathlib import Path
 
 from bridge_dsh.home_folder import prepare
@@ -36,3 +37,23 @@ def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:
     prepare(tmp_path)
     assert not home.is_symlink()
     assert (outside / "kept").exists()
+
+
+def test_links_and_pipes_among_the_sessions_are_removed(tmp_path: Path) -> None:
+    person = tmp_path / "bashrc"
+    person.write_text("x")
+    home = prepare(tmp_path)
+    log = home / "sessions" / "cwd" / "id"
+    log.mkdir(parents=True)
+    (log / "session.v4.jsonl.zstd").symlink_to(person)
+    (log / "link").symlink_to(tmp_path)
+    os.mkfifo(log / "session.lock")
+    (log / "kept").write_text("x")
+    prepare(tmp_path)
+    assert [path.name for path in log.iterdir()] == ["kept"]
+    assert person.read_text() == "x"
+
+
+def test_a_file_in_the_folder_s_place_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "dsh").write_text("x")
+    assert prepare(tmp_path).is_dir()

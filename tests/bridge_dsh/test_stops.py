@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,25 @@ async def test_a_task_that_is_cancelled_leaves_no_process(dsh: Machine) -> None:
     with pytest.raises(asyncio.CancelledError):
         await going.task
     assert dsh.left() == []
+
+
+async def test_a_bridge_that_is_killed_leaves_no_process_and_the_session_goes_on(dsh: Machine) -> None:
+    """untether#590"""
+    words = ("-m", "tests.bridge_dsh.one_turn", str(dsh.root), str(dsh.model.port))
+    bridge = await asyncio.create_subprocess_exec(
+        *(sys.executable, *words), stdin=asyncio.subprocess.PIPE, cwd=Path(__file__).parents[2]
+    )
+    assert bridge.stdin is not None
+    bridge.stdin.write(mark(*sleepers(dsh)).encode())
+    bridge.stdin.close()
+    await until(lambda: (dsh.workspace / "started").exists())
+    bridge.kill()
+    await bridge.wait()
+    await until(lambda: dsh.left() == [], 10)
+    (log,) = (dsh.state / "sessions").rglob("session.v4.jsonl.zstd")
+    native = log.parent.name
+    outcome, _ = await dsh.run(mark({"text": "here again"}), native=native)
+    assert (outcome.text, outcome.context_lost) == ("here again", False)
 
 
 async def test_a_model_that_hangs_is_stopped(dsh: Machine) -> None:

@@ -62,10 +62,11 @@ async def test_pi_s_own_command_is_found_by_its_link_and_with_another_node(pi: M
         ({"AGENTMAIL_PI_COMMAND": "{root}/shim"}, "cli_missing", "pi"),
         ({"AGENTMAIL_PI_COMMAND": "{root}/old-node {pi}"}, "runtime_too_old", "Node.js"),
         ({"AGENTMAIL_PI_COMMAND": "{node} {root}/old.js"}, "bad_option", "pi's version"),
+        ({"AGENTMAIL_PI_COMMAND": "{node} {root}/digits.js"}, "bad_option", "pi's version"),
         ({"AGENTMAIL_PI_COMMAND": "{node} {root}/broken.js"}, "crashed", "pi's version"),
         ({"AGENTMAIL_PI_ENV": ""}, "not_signed_in", "pi's models"),
     ],
-    ids=["nowhere", "shim", "old node", "old pi", "broken pi", "no key"],
+    ids=["nowhere", "shim", "old node", "old pi", "another pi", "broken pi", "no key"],
 )
 async def test_what_is_missing_is_named_and_mail_is_answered_with_it(
     pi: Machine, env: dict[str, str], class_: FailureClass, what: str
@@ -75,6 +76,7 @@ async def test_what_is_missing_is_named_and_mail_is_answered_with_it(
     said = '{"version":"20.19.2","path":"/old/node","has":true}'
     pi.write(pi.root / "old-node", f"#!/bin/sh\necho '{said}'\n").chmod(0o755)
     pi.write(pi.root / "old.js", "console.log('0.73.1')")
+    pi.write(pi.root / "digits.js", "console.log('3.14159')")
     pi.write(pi.root / "broken.js", "process.exit(3)")
     pi.env |= {name: text.format(root=pi.root, pi=found.pi, node=found.node) for name, text in env.items()}
     runner = pi.runner()

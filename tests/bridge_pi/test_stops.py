@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,24 @@ async def test_a_task_that_is_cancelled_leaves_no_process(pi: Machine) -> None:
     with pytest.raises(asyncio.CancelledError):
         await going.task
     assert pi.left() == []
+
+
+async def test_a_bridge_that_is_killed_leaves_no_process_and_the_session_goes_on(pi: Machine) -> None:
+    """untether#590"""
+    words = ("-m", "tests.bridge_pi.one_turn", str(pi.root), str(pi.model.port))
+    bridge = await asyncio.create_subprocess_exec(
+        *(sys.executable, *words), stdin=asyncio.subprocess.PIPE, cwd=Path(__file__).parents[2]
+    )
+    assert bridge.stdin is not None
+    bridge.stdin.write(mark(*sleepers(pi)).encode())
+    bridge.stdin.close()
+    await until(lambda: (pi.workspace / "started").exists())
+    bridge.kill()
+    await bridge.wait()
+    await until(lambda: pi.left() == [], 10)
+    native = "ses-1"
+    outcome, _ = await pi.run(mark({"text": "here again"}), native=native)
+    assert (outcome.text, outcome.context_lost) == ("here again", False)
 
 
 async def test_a_model_that_hangs_is_stopped(pi: Machine) -> None:

@@ -1,5 +1,6 @@
 """Finds pi and a Node that can run it, and looks whether it has a model."""
 
+import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ INSTALL = (
 )
 SCRIPT_IN_SHIM = re.compile(r'"\$basedir/([^"]+\.[cm]?js)"')
 LIMIT_S = 20.0
+SPOKEN = ("--mode", "rpc", "--session-id", "--session-dir", "--tools", "--no-approve", "--no-extensions", "--no-mcp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,6 @@ async def look(settings: Settings) -> Look:
         list_folder=list_folder,
         is_program=is_program,
         command=settings.command,
-        places=(),
     )
     if isinstance(found, Missing):
         return _none(Finding(False, "pi", found.why, INSTALL), Failure("cli_missing", f"{found.why}.", INSTALL))
@@ -80,7 +81,7 @@ async def look(settings: Settings) -> Look:
     path: tuple[Path, ...] = ()
     if script is None:
         command: tuple[str, ...] = (str(found.path.resolve()), *found.argv[1:])
-        programs: tuple[Path, ...] = (found.path.resolve().parent,)
+        programs: tuple[Path, ...] = (_beside(found.path.resolve()),)
     else:
         node = await find_node(environ, home, at_least=NODE_FLOOR, command=node_named)
         if isinstance(node, NoNode):
@@ -91,7 +92,9 @@ async def look(settings: Settings) -> Look:
         command = (str(node.path), str(script))
         programs = (node.path, _package(script))
         path = (node.path.parent,)
-    version = await probe_version([*command, "--version"], environ, home)
+    version, options = await asyncio.gather(
+        probe_version([*command, "--version"], environ, home), _help(command, environ, home)
+    )
     if isinstance(version, Missing):
         mend = "Run it by hand to see why; reinstall it if need be."
         return _none(Finding(False, "pi's version", version.why, mend), Failure("crashed", version.why, mend), findings)
@@ -99,6 +102,12 @@ async def look(settings: Settings) -> Look:
         mend = "Update pi to 1.0 or newer."
         finding = Finding(False, "pi's version", f"{version} is older than 1.0", mend)
         return _none(finding, Failure("bad_option", f"pi {version} is older than 1.0.", mend), findings)
+    lacking = [word for word in SPOKEN if word not in options]
+    if lacking:
+        told = f"{found.path} is not the coding agent pi, or another line of it: it knows no {', '.join(lacking)}"
+        return _none(
+            Finding(False, "pi's version", told, INSTALL), Failure("bad_option", f"{told}.", INSTALL), findings
+        )
     findings.append(Finding(True, "pi's version", version))
     search = _search_tool(settings, home)
     if isinstance(search, Path):
@@ -129,6 +138,20 @@ def _script(found: Found) -> tuple[Path | None, str | None]:
     shim = SCRIPT_IN_SHIM.search(head) if head.startswith("#!") else None
     target = (found.path.parent / shim[1]).resolve() if shim else None
     return (target, None) if target is not None and target.is_file() else (None, None)
+
+
+def _beside(binary: Path) -> Path:
+    """What a compiled pi needs to be seen: its folder if that is one of its own."""
+    return binary.parent if (binary.parent / "package.json").is_file() else binary
+
+
+async def _help(command: tuple[str, ...], environ: Mapping[str, str], home: Path) -> str:
+    """What pi says about its options; empty if it says nothing."""
+    env = {"PATH": environ.get("PATH", ""), "HOME": str(home), **OWN_ENV}
+    try:
+        return (await process.capture([*command, "--help"], cwd=Path("/"), env=env, timeout=LIMIT_S)).stdout
+    except process.ProcessError:
+        return ""
 
 
 def _head(path: Path) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from . import logins
 from .agent_turn import AgentTurn, Times
 from .locate import OWN_ENV, Installation, agent_folder, keys, look
+from .session_folder import prepare
 from .turn_mode import tools, unproven
 from .vendor import process
 from .vendor.cage import Cage, CageError, HomeFile, Needs
@@ -63,8 +64,7 @@ class PiRunner:
                 return Outcome(failure=readiness.failure)
         found = self._installation
         try:
-            sessions = request.session_dir / "pi"
-            sessions.mkdir(mode=0o700, parents=True, exist_ok=True)
+            sessions = prepare(request.session_dir)
             with self._login(request) as login:
                 needs = self._needs(found, login)
                 launch = self._cage.launch(request, self._command(found, request, sessions), needs)
