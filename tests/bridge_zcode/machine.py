@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import sys
 import uuid
 from collections.abc import Mapping
@@ -157,6 +158,10 @@ class Machine:
     def environments(self) -> list[dict[str, str]]:
         """The environment of each prompt run, after the stand-in read a ``.env``."""
         return [dict(env) for run in self._lines() if run.get("dotenv") and isinstance(env := run["env"], dict)]
+
+    def was_asked_to_end(self) -> bool:
+        """Whether a process got SIGTERM and could close in its own way."""
+        return any(line.get("terminated") == signal.SIGTERM for line in self._lines())
 
     def _lines(self) -> list[dict[str, object]]:
         path = self.home / ".zcode/stand-in-runs.jsonl"

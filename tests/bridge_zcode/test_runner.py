@@ -284,6 +284,7 @@ async def test_a_stopped_turn_leaves_nothing_behind(machine: Machine, on_term: s
     outcome, _ = await going
     assert (outcome.stopped, outcome.failure) == (reason, None)
     assert outcome.text == "half"
+    assert machine.was_asked_to_end() is (on_term != "deaf")
     assert not alive(leftover)
     assert not alive(pid_of(machine))
 

@@ -303,6 +303,7 @@ class Turn:
 
     def _terminated(self, number: int) -> int:
         """SIGTERM 143 always; whether a result line comes is a race in the original: both endings are here [X]."""
+        self._home.record(terminated=number)
         if self._on_term == "throws":
             sys.stderr.write(
                 f"Error: CLI received {_SIGNAL_NAMES[signal.Signals(number)]} (traceId: {self._stream.trace_id})\n"
