@@ -9,6 +9,7 @@ Law: every turn that was claimed ends in a reply, a finish or a release, or its 
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
@@ -140,11 +141,9 @@ class Driver:
     async def _check(self, *, at_once: bool) -> None:
         """The self-checks; the first one leaves the start to the subscription, and comes after it or with a turn."""
         if not at_once:
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(self._pace.first_contact):
                     await self._contact.wait()
-            except TimeoutError:
-                pass
         await self._parts.readiness.run()
 
     async def _next_change(self, listening: asyncio.Task[None]) -> None:
