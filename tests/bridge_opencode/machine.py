@@ -1,0 +1,182 @@
+"""A machine with the real opencode on it, whose model is the scripted one."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from bridge_opencode.agent_turn import Times
+from bridge_opencode.runner import OpencodeRunner
+from bridge_opencode.vendor.settings import load
+from bridge_opencode.vendor.turn import AskPerson, Event, Outcome, Readiness, StopSignal, TurnRequest
+from bridge_opencode.vendor.wire import Tier
+
+from ..agents.install import agents_or_skip
+from ..agents.model_server import ModelServer, model_server
+from ..agents.script import mark
+
+__all__ = ["FIRST_LINE", "Machine", "machine"]
+
+FIRST_LINE = "This is a mail for you, delivered by AgentMail.\n\n"
+LIMIT_S = 120
+_SEEN: list[tuple[Any, Any]] = []
+
+
+@dataclass
+class Machine:
+    """Everything below `root`. `env` is added to the bridge's environment."""
+
+    root: Path
+    model: ModelServer
+    env: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for folder in (self.home, self.workspace, self.state):
+            folder.mkdir(parents=True, exist_ok=True)
+        (self.workspace / "readme").write_text("the project's readme\n")
+        (self.home / "private").write_text("a person's secret\n")
+        self.models(self.model.url)
+        found = agents_or_skip()
+        self.env = {
+            "AGENTMAIL_OPENCODE_COMMAND": str(found.opencode),
+            "AGENTMAIL_OPENCODE_ENV": "FAKE_KEY",
+            "FAKE_KEY": "sk-fake-0123456789",
+            "PATH": f"{found.rg.parent}:/usr/bin:/bin",
+            **self.env,
+        }
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def own(self) -> Path:
+        """opencode's own folder of the user."""
+        return self.home / ".config" / "opencode"
+
+    @property
+    def workspace(self) -> Path:
+        return self.root / "work" / "site"
+
+    @property
+    def state(self) -> Path:
+        return self.root / "state"
+
+    def write(self, path: Path, value: object) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(value if isinstance(value, str) else json.dumps(value))
+        return path
+
+    def models(self, url: str) -> None:
+        """Set opencode up with the one model at `url`."""
+        limit = {"context": 900_000, "output": 8192}
+        one = {"name": "Fake", "limit": limit, "cost": {"input": 1, "output": 2}}
+        options = {"baseURL": f"{url}/v1", "apiKey": "{env:FAKE_KEY}"}
+        fake = {"npm": "@ai-sdk/openai-compatible", "name": "Fake", "options": options, "models": {"fake-1": one}}
+        self.write(self.own / "opencode.json", {"provider": {"fake": fake}, "model": "fake/fake-1"})
+
+    def runner(self, times: Times | None = None, **env: str) -> OpencodeRunner:
+        """The runner that the bridge makes of this environment."""
+        environ = {"HOME": str(self.home), "AGENTMAIL_STATE_DIR": str(self.state), **self.env, **env}
+        return OpencodeRunner(load(environ, "opencode"), times=times)
+
+    def request(
+        self,
+        text: str,
+        tier: Tier = "plan",
+        *,
+        thread: str = "1",
+        native: str | None = None,
+        workspace: Path | None = None,
+        ask: AskPerson | None = None,
+    ) -> TurnRequest:
+        """A turn as the driver asks for it."""
+        turn_id = f"turn_{self.root.name}_{thread}"
+        turn_dir, session_dir = self.state / "turns" / turn_id, self.state / "sessions" / f"ses_{thread}"
+        for folder in (turn_dir / "in", turn_dir / "out", session_dir):
+            folder.mkdir(parents=True, exist_ok=True)
+        return TurnRequest(
+            turn_id=turn_id,
+            attempt=1,
+            prompt=FIRST_LINE + text,
+            workspace=workspace or self.workspace,
+            tier=tier,
+            turn_dir=turn_dir,
+            session_dir=session_dir,
+            session_id=f"ses_{thread}",
+            native_session_id=native,
+            turn_key="amt_turn_key_of_this_turn",
+            gateway_url="http://127.0.0.1:8180",
+            env={"AGENTMAIL_TURN_ID": turn_id, "AGENTMAIL_TURN_DIR": str(turn_dir)},
+            timeout_s=60,
+            ask=ask,
+        )
+
+    async def ready(self, times: Times | None = None, **env: str) -> tuple[OpencodeRunner, Readiness]:
+        """A runner that has looked at this machine; skips where the sandbox does not hold."""
+        runner = self.runner(times, **env)
+        readiness = await runner.check()
+        if readiness.enforcement["plan"].level != "sandbox":
+            if os.environ.get("AGENTMAIL_TESTS_REQUIRE_ALL"):
+                pytest.fail(readiness.enforcement["plan"].why)
+            pytest.skip(readiness.enforcement["plan"].why)
+        return runner, readiness
+
+    async def quick(self, times: Times | None = None, **env: str) -> OpencodeRunner:
+        """A runner that knows from an earlier test what is installed here and that the sandbox holds."""
+        if not _SEEN:
+            runner, _ = await self.ready()
+            _SEEN.append((runner._installation, runner._cage._proof))
+        runner = self.runner(times, **env)
+        runner._installation, runner._cage._proof = _SEEN[0]
+        return runner
+
+    async def run(
+        self, text: str, tier: Tier = "plan", *, runner: OpencodeRunner | None = None, native: str | None = None
+    ) -> tuple[Outcome, list[Event]]:
+        """Run one turn to its end; its outcome and events."""
+        events: list[Event] = []
+        made = runner or await self.quick()
+        outcome = await made.run(self.request(text, tier, native=native), events.append, StopSignal())
+        return outcome, events
+
+    async def steps(self, *steps: dict[str, Any], tier: Tier = "plan", runner: OpencodeRunner | None = None) -> Outcome:
+        """The outcome of a turn in which the model takes `steps`."""
+        return (await self.run(f"Please. {mark(*steps)}", tier, runner=runner))[0]
+
+    def told(self) -> str:
+        """What the model was last told, as JSON: the results of its tools are in there."""
+        return json.dumps(self.model.asked[-1].body["messages"], ensure_ascii=False)
+
+    def left(self) -> list[str]:
+        """Command lines of processes that belong to this machine and are still alive."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                words = process.cmdline()
+            except psutil.Error:
+                continue
+            if process.pid != os.getpid() and any(str(self.root) in word for word in words):
+                found.append(" ".join(words))
+        return found
+
+
+async def until(holds: Callable[[], bool], limit_s: float = LIMIT_S) -> None:
+    """Return when `holds`; TimeoutError otherwise."""
+    async with asyncio.timeout(limit_s):
+        while not holds():  # noqa: ASYNC110 - what another program does has no event
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def machine(root: Path, **env: str) -> AsyncIterator[Machine]:
+    """A machine below `root`, with its model running."""
+    async with model_server() as model:
+        yield Machine(root, model, dict(env))
