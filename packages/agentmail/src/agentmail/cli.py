@@ -21,6 +21,8 @@ _COMMANDS: tuple[tuple[str, str, str, str], ...] = (
     ("Work", "turns", "turns", "List what the agents work on and worked on."),
     ("Work", "watch", "turns", "Follow a turn until it ends."),
     ("Work", "cancel", "turns", "Cancel a turn, or all turns of a mail."),
+    ("Work", "questions", "questions", "List what running agents ask permission for."),
+    ("Work", "answer", "questions", "Answer such a question: once, thread, always or reject."),
     ("Work", "dead", "dead", "Dead letters: list, show, retry, prune."),
     ("Agents", "agents", "agents", "List the agents and whether they are ready."),
     ("Agents", "agent", "agents", "Administer an agent: add, rotate, pause, resume, remove."),

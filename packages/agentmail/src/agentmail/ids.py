@@ -50,11 +50,11 @@ async def matching(typed: str, prefix: str, candidates: AsyncIterator[str]) -> s
     return found.pop()
 
 
-_NAMES = {"mail": "mail", "thr": "thread", "turn": "turn"}
+_NAMES = {"mail": "mail", "perm": "question", "thr": "thread", "turn": "turn"}
 
 
 async def full_id(client: "GatewayClient", typed: str, prefix: str) -> str:
-    """The full id of the mail, thread or turn (`prefix` ``mail``, ``thr``, ``turn``) that `typed` means."""
+    """The full id of what `typed` means: a mail, a permission question, a thread or a turn, as `prefix` says."""
     from .vendor.gateway_client import every
 
     async def ids() -> AsyncIterator[str]:
@@ -62,6 +62,9 @@ async def full_id(client: "GatewayClient", typed: str, prefix: str) -> str:
             case "mail":
                 async for mail in every(lambda after: client.list_mails(box="all", after=after, limit=200)):
                     yield mail.id
+            case "perm":
+                async for asked in every(lambda after: client.list_permissions(after=after, limit=200)):
+                    yield asked.id
             case "thr":
                 async for thread in every(lambda after: client.list_threads(after=after, limit=200)):
                     yield thread.id

@@ -227,7 +227,7 @@ class AgentTurn:
         if ask is None:
             decision = NOBODY
         else:
-            self._emit(Status(f"a person is asked: {about.summary}"))
+            self._emit(Status(f"waits for a person's word (see: agentmail questions): {about.summary}"))
             decision = await ask(about)
         self._emit(Status(f"{'allowed' if decision.allowed else 'refused'} ({decision.why}): {about.summary}"))
         message = f"This was not allowed: {decision.why}. Go on without it, and say in your answer what was left out."

@@ -39,6 +39,7 @@ OWN_ENV = {
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
     "OPENCODE_DISABLE_MODELS_FETCH": "1",
     "OPENCODE_DISABLE_SHARE": "1",
+    "OPENCODE_EXPERIMENTAL_DISABLE_FILEWATCHER": "1",
 }
 # Below full, no file of the workspace sets up agents, rules, servers or skills (opencode#7136).
 NO_PROJECT = {
