@@ -248,8 +248,9 @@ def test_ctrl_c_while_waiting_leaves_the_mail_sent_and_says_so(here: Installatio
     waiting.send_signal(signal.SIGINT)
     _, err = waiting.communicate(timeout=60)
     assert waiting.returncode == 130
-    assert "the mail is sent and its turn goes on" in err
-    assert "agentmail cancel turn_" in err
+    # The gateway has it before the command knows so: in between, no more than that can be said.
+    told = "the mail is sent and its turn goes on" in err and "agentmail cancel turn_" in err
+    assert told or ("it may be sent" in err and "agentmail inbox --sent" in err)
     assert err.strip().count("\n") == 0
 
 

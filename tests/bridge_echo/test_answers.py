@@ -50,13 +50,14 @@ async def test_once_works_off_the_queue_and_ends(tmp_path: Path) -> None:
 
 async def test_attachments_and_files_travel_both_ways_and_the_folder_goes(tmp_path: Path) -> None:
     async with world(tmp_path) as w, w.person() as ada:
-        await w.start_bridge()
+        bridge = await w.start_bridge()
         sent = await ada.put_attachment("note.txt", "text/plain", b"see this")
         turn_id = await w.send(ada, "echo: file back.txt some words", attachments=(sent.id,))
         await w.until_final(ada, turn_id)
         [answer] = await w.answers(ada)
         [attached] = answer.attachments
         assert (attached.name, await ada.read_attachment(attached.id)) == ("back.txt", b"some words\n")
+        assert await bridge.terminate() == 0
         assert not list((w.state / "turns").iterdir())
 
 

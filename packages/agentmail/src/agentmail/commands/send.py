@@ -96,13 +96,15 @@ def _deliver(options: Common, make: Any, files: Sequence[Path], wait: float | No
     from ..waiting import Follower
 
     _check(files)
-    sent: list[str] = []
+    sending, sent = False, list[str]()
     error_screen = Screen.of(sys.stderr, options.environ)
     shower = TerminalProgress(sys.stderr, error_screen) if sys.stderr.isatty() and wait is not None else Quiet()
 
     async def work(client: "GatewayClient") -> "Answers":
+        nonlocal sending
         ids = await _upload(client, files)
         body: SendMail = await make(client, ids)
+        sending = True
         if wait is None:
             return Answers(await client.send_mail(body), (), ())
         async with Follower(client, shower) as follower:
@@ -115,7 +117,7 @@ def _deliver(options: Common, make: Any, files: Sequence[Path], wait: float | No
     try:
         answers = options.talk(work)
     except KeyboardInterrupt:
-        if not sent:
+        if not sending:
             raise
         raise _left_alone(sent) from None
     finally:
@@ -146,6 +148,8 @@ def _deliver(options: Common, make: Any, files: Sequence[Path], wait: float | No
 
 
 def _left_alone(sent: Sequence[str]) -> StoppedError:
+    if not sent:
+        return StoppedError("stopped while the mail was on its way; it may be sent", "Look: agentmail inbox --sent")
     if len(sent) < 2:
         return StoppedError(f"stopped waiting; the mail {sent[0]} is sent")
     return StoppedError(
