@@ -33,6 +33,20 @@ async def test_a_whole_id_is_taken_as_it_is() -> None:
     assert await matching("mail_" + "f" * 32, "mail", _NoLook()) == "mail_" + "f" * 32
 
 
+async def test_what_is_near_is_meant_and_nothing_more_is_read() -> None:
+    read = 0
+
+    async def many() -> AsyncIterator[str]:
+        nonlocal read
+        for candidate in (A, *(f"mail_{number:032x}" for number in range(5_000)), B):
+            read += 1
+            yield candidate
+
+    assert await matching("0193aa", "mail", many()) == A
+    assert read == 2_000
+    assert await matching("beef", "mail", many()) == B
+
+
 @pytest.mark.parametrize(
     ("typed", "error", "message"),
     [

@@ -1,9 +1,12 @@
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agentmail_gateway.principal import Principal
 from agentmail_gateway.problems import Problem
+from agentmail_gateway.store.interface import Tx
 from agentmail_gateway.vendor import wire
 
 from .world import World, a_world
@@ -34,6 +37,71 @@ async def test_a_box_comes_in_pages(world: World) -> None:
                 break
             after = page.next
         assert seen == sent
+
+
+@pytest.mark.parametrize("narrow", [{}, {"sender": "ada"}, {"unread": True}, {"unread": False}])
+@pytest.mark.parametrize("limit", [1, 3, 200])
+async def test_the_newest_come_first_when_asked_for(world: World, limit: int, narrow: dict[str, Any]) -> None:
+    sent = [(await world.send(world.ada, "bob")).id for _ in range(7)]
+    for mail in sent[::2]:
+        await world.gateway.set_read(world.bob, mail, True)
+    expected = {None: sent, True: sent[1::2], False: sent[::2]}[narrow.get("unread")]
+    seen: list[str] = []
+    after = None
+    while True:
+        page = await world.gateway.list_mails(world.bob, order="newest", after=after, limit=limit, **narrow)
+        seen += [mail.id for mail in page.items]
+        if page.next is None:
+            break
+        after = page.next
+        # What comes meanwhile is newer than the cursor, and moves no page.
+        await world.send(world.ada, "bob")
+    assert seen == expected[::-1]
+
+
+async def test_the_newest_page_reads_no_more_of_a_large_box_than_of_a_small_one(world: World) -> None:
+    for _ in range(60):
+        await world.send(world.ada, "bob")
+    steps = []
+    for rows in (0, 20_000):
+        await fill(world, rows)
+        steps.append(await work_of(world, lambda: world.gateway.list_mails(world.bob, order="newest", limit=50)))
+    assert steps[1] <= steps[0] * 1.5
+
+
+async def fill(world: World, rows: int) -> None:
+    """Old mail for bob, straight into the store."""
+
+    def put(tx: Tx) -> None:
+        (mail,) = tx.execute("SELECT min(id) FROM mails").fetchone()
+        names = [name for _, name, *_ in tx.execute("PRAGMA table_info(mails)").fetchall() if name not in ("id", "key")]
+        tx.execute(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) "
+            f"INSERT INTO mails (id, {', '.join(names)}) SELECT m.id - 100 * i, {', '.join(names)} "
+            "FROM n JOIN mails m ON m.id = ? WHERE ? > 0",
+            (rows, mail, rows),
+        )
+        tx.execute(
+            "INSERT OR IGNORE INTO box (owner, place, mail, thread, sender, auto) "
+            "SELECT a.id, m.id % 2, m.id, thread, sender, 0 FROM mails m JOIN accounts a ON a.name = 'bob' WHERE m.id < ?",
+            (mail,),
+        )
+
+    await world.gateway._core.store.write(put)
+
+
+async def work_of(world: World, read: Callable[[], Awaitable[object]]) -> int:
+    """How many hundreds of SQLite's instructions `read` takes on the event loop's connection."""
+    count = 0
+
+    def step() -> None:
+        nonlocal count
+        count += 1
+
+    world.gateway._core.store.read(lambda reader: reader.set_progress_handler(step, 100))  # type: ignore[attr-defined]
+    await read()
+    world.gateway._core.store.read(lambda reader: reader.set_progress_handler(None, 100))  # type: ignore[attr-defined]
+    return count
 
 
 async def test_listing_and_reading_mark_nothing_read(world: World) -> None:

@@ -2,16 +2,19 @@ import pytest
 
 from agentmail_gateway.principal import Principal
 from agentmail_gateway.problems import Problem
+from agentmail_gateway.vendor import wire
 
 from .world import World
 
 
-async def seen(world: World, who: Principal, *states: str, limit: int = 3) -> list[str]:
+async def seen(
+    world: World, who: Principal, *states: str, limit: int = 3, order: wire.ListOrder = "oldest"
+) -> list[str]:
     """All turns, read page by page."""
     found: list[str] = []
     after = None
     while True:
-        page = await world.gateway.list_turns(who, states=states, after=after, limit=limit)
+        page = await world.gateway.list_turns(who, states=states, order=order, after=after, limit=limit)
         found += [turn.id for turn in page.items]
         if page.next is None:
             return found
@@ -37,6 +40,9 @@ async def test_everybody_sees_the_turns_that_are_theirs_oldest_first(world: Worl
     for who in (world.ada, world.bob, world.zcode, world.pi):
         for states in ((), ("queued",), ("queued", "answered"), ("queued", "running", "leased")):
             assert await seen(world, who, *states) == expected[who.name], (who, states)
+            for limit in (1, 2, 200):
+                newest = await seen(world, who, *states, limit=limit, order="newest")
+                assert newest == expected[who.name][::-1], (who, states, limit)
         assert await seen(world, who, "answered") == []
         assert await seen(world, who, "dead") == []
 
@@ -66,7 +72,9 @@ async def test_a_person_who_got_the_mail_finds_its_dead_turn(world: World) -> No
 async def test_a_page_may_begin_within_the_turns_of_one_mail(world: World) -> None:
     await world.send(world.bob, "zcode", "pi")
     await world.send(world.bob, "zcode", "pi")
-    assert len(await seen(world, world.bob, limit=1)) == 4
+    oldest = await seen(world, world.bob, limit=1)
+    assert len(oldest) == 4
+    assert await seen(world, world.bob, limit=1, order="newest") == oldest[::-1]
 
 
 async def test_a_turn_of_others_is_not_there(world: World) -> None:

@@ -13,14 +13,16 @@ __all__ = ["full_id", "matching"]
 
 _FULL = re.compile(r"[a-z]+_[0-9a-f]{32}")
 _SHORT = re.compile(r"(?:[a-z]+_)?…?([0-9a-f]{4,32})")
+_NEAR = 2_000
 _ENOUGH = 20_000
 
 
 async def matching(typed: str, prefix: str, candidates: AsyncIterator[str]) -> str:
     """The one id among `candidates` that `typed` means: a whole id, or at least four digits of its start or end.
 
-    `prefix` is the kind (``mail``). A whole id is taken as it is, without a look at the candidates. Raises
-    `UsageError` for what can't be such an id, `RefusedError` when none or several fit.
+    `prefix` is the kind (``mail``). A whole id is taken as it is, without a look at the candidates. They come newest
+    first: what fits among the nearest 2,000 is meant, whatever fits further back. Raises `UsageError` for what can't be
+    such an id, `RefusedError` when none or several fit.
     """
     typed = typed.strip()
     if _FULL.fullmatch(typed):
@@ -39,7 +41,7 @@ async def matching(typed: str, prefix: str, candidates: AsyncIterator[str]) -> s
         if bare.startswith(digits) or bare.endswith(digits):
             found.add(candidate)
         seen += 1
-        if seen >= _ENOUGH:
+        if seen >= (_NEAR if found else _ENOUGH):
             break
     if not found:
         raise RefusedError(
@@ -60,7 +62,9 @@ async def full_id(client: "GatewayClient", typed: str, prefix: str) -> str:
     async def ids() -> AsyncIterator[str]:
         match prefix:
             case "mail":
-                async for mail in every(lambda after: client.list_mails(box="all", after=after, limit=200)):
+                async for mail in every(
+                    lambda after: client.list_mails(box="all", order="newest", after=after, limit=200)
+                ):
                     yield mail.id
             case "perm":
                 async for asked in every(lambda after: client.list_permissions(after=after, limit=200)):
@@ -69,7 +73,7 @@ async def full_id(client: "GatewayClient", typed: str, prefix: str) -> str:
                 async for thread in every(lambda after: client.list_threads(after=after, limit=200)):
                     yield thread.id
             case _:
-                async for turn in every(lambda after: client.list_turns(after=after, limit=200)):
+                async for turn in every(lambda after: client.list_turns(order="newest", after=after, limit=200)):
                     yield turn.id
 
     return await matching(typed, prefix, ids())

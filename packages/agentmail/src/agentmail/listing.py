@@ -1,6 +1,5 @@
-"""The end of a list that the gateway gives oldest first."""
+"""The end of a list that the gateway gives newest first."""
 
-from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -14,11 +13,16 @@ T = TypeVar("T")
 async def newest(
     list_page: Callable[[str | None], Awaitable[Page[T]]], limit: int, keep: Callable[[T], bool] | None = None
 ) -> tuple[T, ...]:
-    """The last `limit` items of a list in pages (those that `keep` takes), oldest first. `limit` >= 1."""
+    """The first `limit` items of a list in pages (those that `keep` takes), turned round. `limit` >= 1.
+
+    No page is asked for beyond the one that fills the limit.
+    """
     from .vendor.gateway_client import every
 
-    last: deque[T] = deque(maxlen=limit)
+    found: list[T] = []
     async for item in every(list_page):
         if keep is None or keep(item):
-            last.append(item)
-    return tuple(last)
+            found.append(item)
+            if len(found) == limit:
+                break
+    return tuple(reversed(found))

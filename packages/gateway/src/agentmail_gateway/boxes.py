@@ -10,12 +10,14 @@ from typing import Any, Final
 from .core import Caller
 from .store.interface import Reader
 
-__all__ = ["INBOX", "READ", "SENT", "UNREAD", "box_rows"]
+__all__ = ["INBOX", "LAST", "READ", "SENT", "UNREAD", "box_rows"]
 
 UNREAD: Final = 0
 READ: Final = 1
 SENT: Final = 2
 INBOX: Final = (UNREAD, READ)
+LAST: Final = (1 << 63) - 1
+"""As `before`: from the very newest on."""
 
 
 def box_rows(

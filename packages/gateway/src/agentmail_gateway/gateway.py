@@ -31,9 +31,7 @@ from .directory import Directory
 from .events import LiveEvent, StoredEvent
 from .opening import open_core
 from .principal import Principal
-from .problems import not_found
 from .store.interface import EventRow
-from .turn_rows import find_turn
 from .vendor import wire
 from .web_sessions import WebSessions
 
@@ -57,12 +55,7 @@ class Gateway:
 
     @classmethod
     async def open(
-        cls,
-        data: Path,
-        *,
-        admin: str,
-        now: Callable[[], float] = time.time,
-        limits: wire.Limits | None = None,
+        cls, data: Path, *, admin: str, now: Callable[[], float] = time.time, limits: wire.Limits | None = None
     ) -> "Gateway":
         """Open the store in the folder `data`, making it when it is not there.
 
@@ -137,12 +130,13 @@ class Gateway:
         unread: bool | None = None,
         sender: str | None = None,
         thread: str | None = None,
+        order: wire.ListOrder = "oldest",
         after: str | None = None,
         limit: int = 50,
     ) -> wire.Page[wire.Mail]:
         """A page of mail; see `mail_reads.list_mails`."""
         return await mail_reads.list_mails(
-            self._core, who, box=box, unread=unread, sender=sender, thread=thread, after=after, limit=limit
+            self._core, who, box=box, unread=unread, sender=sender, thread=thread, order=order, after=after, limit=limit
         )
 
     async def get_mail(self, who: Principal, mail_id: str) -> wire.Mail:
@@ -200,10 +194,16 @@ class Gateway:
         await self._directory.heartbeat(who, body)
 
     async def list_turns(
-        self, who: Principal, *, states: Iterable[str] = (), after: str | None = None, limit: int = 50
+        self,
+        who: Principal,
+        *,
+        states: Iterable[str] = (),
+        order: wire.ListOrder = "oldest",
+        after: str | None = None,
+        limit: int = 50,
     ) -> wire.Page[wire.Turn]:
-        """A page of turns, oldest first."""
-        return await turn_reads.list_turns(self._core, who, states, after, limit)
+        """A page of turns."""
+        return await turn_reads.list_turns(self._core, who, states, order, after, limit)
 
     async def get_turn(self, who: Principal, turn_id: str) -> wire.Turn:
         """One turn."""
@@ -231,11 +231,7 @@ class Gateway:
 
     async def recent_progress(self, who: Principal, turn_id: str) -> tuple[wire.ProgressEvent, ...]:
         """The latest progress of a running turn, oldest first; nothing of one that doesn't run."""
-        caller = self._core.caller(who)
-        number = self._core.head("turn", turn_id, "turn")
-        if not self._core.store.read(lambda reader: turn_reads.sees_turn(reader, caller, find_turn(reader, number))):
-            raise not_found("turn")
-        return turn_work.recent_progress(self._core.live.get(number))
+        return await turn_reads.recent_progress(self._core, who, turn_id)
 
     async def reply(self, who: Principal, turn_id: str, body: wire.ReplyBody, key: str) -> wire.ReplyAnswer:
         """End the turn with the bridge's mail."""

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from .boxes import INBOX, READ, SENT, UNREAD, box_rows
+from .boxes import INBOX, LAST, READ, SENT, UNREAD, box_rows
 from .core import Caller, Core
 from .principal import Principal
 from .problems import invalid, not_found
@@ -37,16 +37,19 @@ async def list_mails(
     unread: bool | None,
     sender: str | None,
     thread: str | None,
+    order: wire.ListOrder,
     after: str | None,
     limit: int,
 ) -> wire.Page[wire.Mail]:
-    """A page of the caller's mail, oldest first; `box` is ``inbox``, ``sent`` or ``all``.
+    """A page of the caller's mail in `order`; `box` is ``inbox``, ``sent`` or ``all``.
 
-    `unread` True or False, `sender` (a name) and `thread` narrow it. Raises Problem ``invalid``.
+    `after` is `next` of the page before. `unread` True or False, `sender` (a name) and `thread` narrow it. Raises
+    Problem ``invalid``.
     """
     caller = core.caller(who)
     size = core.page_size(limit)
     start = core.cursor("mail", after)
+    before = (start or LAST) if order == "newest" else None
     if box not in ("inbox", "sent", "all"):
         raise invalid("`box` is `inbox`, `sent` or `all`.")
     places = {"inbox": INBOX, "sent": (SENT,), "all": (*INBOX, SENT)}[box]
@@ -63,7 +66,7 @@ async def list_mails(
         return wire.Page(())
 
     def page(reader: Reader) -> wire.Page[wire.Mail]:
-        rows = box_rows(reader, caller, places, after=start, narrow=narrow, limit=size + 1)
+        rows = box_rows(reader, caller, places, after=start, before=before, narrow=narrow, limit=size + 1)
         mails = mails_of(core, reader, caller, [row[0] for row in rows[:size]])
         return wire.Page(mails, mails[-1].id if len(rows) > len(mails) else None)
 

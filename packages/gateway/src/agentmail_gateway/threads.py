@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from .boxes import INBOX, SENT, UNREAD, box_rows
+from .boxes import INBOX, LAST, SENT, UNREAD, box_rows
 from .core import Caller, Core
 from .mail_reads import mails_of, turns_of_mails, visible_in_thread
 from .principal import Principal
@@ -17,7 +17,6 @@ from .visibility import SEEN, seen_parameters
 __all__ = ["get_thread", "list_threads"]
 
 _NEWEST: Final = 1_000
-_LAST: Final = (1 << 63) - 1
 _STEP: Final = 200
 _SUMMARY: Final = (
     "SELECT m.created, m.sender, m.to_ids, m.cc_ids, m.subject, EXISTS (SELECT 1 FROM box "  # noqa: S608 - constants
@@ -29,7 +28,7 @@ async def list_threads(core: Core, who: Principal, after: str | None, limit: int
     """A page of the caller's threads, newest activity first; `next` is the last mail of the last one."""
     caller = core.caller(who)
     size = core.page_size(limit)
-    start = core.cursor("mail", after) or _LAST
+    start = core.cursor("mail", after) or LAST
 
     def page(reader: Reader) -> wire.Page[wire.ThreadSummary]:
         found: list[tuple[int, int]] = []
@@ -84,7 +83,7 @@ def _newest_first(reader: Reader, caller: Caller, before: int) -> Iterator[tuple
             if thread in seen:
                 continue
             seen.add(thread)
-            if before == _LAST or not _has_newer(reader, caller, thread, before):
+            if before == LAST or not _has_newer(reader, caller, thread, before):
                 yield thread, mail
         if len(rows) < _STEP:
             return

@@ -31,7 +31,9 @@ def inbox(options: Common, unread: bool, sender: str | None, sent: bool, limit: 
         from ..listing import newest
 
         return await newest(
-            lambda after: client.list_mails(box=box, unread=unread or None, sender=sender, after=after, limit=200),
+            lambda after: client.list_mails(
+                box=box, unread=unread or None, sender=sender, order="newest", after=after, limit=min(limit, 200)
+            ),
             limit,
         )
 

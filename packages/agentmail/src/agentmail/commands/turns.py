@@ -50,7 +50,9 @@ def turns(options: Common, state: str | None, agent: str | None, limit: int) -> 
         from ..listing import newest
 
         return await newest(
-            lambda after: client.list_turns(states=states, after=after, limit=200),
+            lambda after: client.list_turns(
+                states=states, order="newest", after=after, limit=200 if agent else min(limit, 200)
+            ),
             limit,
             (lambda turn: turn.agent == agent) if agent else None,
         )

@@ -19,13 +19,14 @@ async def send_mail(call: Call, body: SendMail, key: str | None) -> Reply[Mail]:
 
 
 async def list_mails(call: Call, query: MailQuery) -> Page[Mail]:
-    """List mails, oldest first. Listing marks nothing read."""
+    """List mails, oldest first unless told. Listing marks nothing read."""
     return await call.services.gateway.list_mails(
         call.who,
         box=query.box,
         unread=query.unread,
         sender=query.from_,
         thread=query.thread,
+        order=query.order,
         after=query.after,
         limit=query.limit,
     )

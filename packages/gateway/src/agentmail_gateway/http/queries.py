@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeVar, get_args
 from msgspec import Meta, Struct, field
 
 from ..problems import Problem
-from ..vendor.wire import Page, TurnState
+from ..vendor.wire import ListOrder, Page, TurnState
 
 __all__ = [
     "AttachmentQuery",
@@ -36,12 +36,13 @@ class PageQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MailQuery(PageQuery, frozen=True):
-    """Which mails: of a box, read or not, from a sender, of a thread."""
+    """Which mails: of a box, read or not, from a sender, of a thread; in which `order`."""
 
     box: Literal["inbox", "sent", "all"] = "inbox"
     unread: bool | None = None
     from_: str | None = field(name="from", default=None)
     thread: str | None = None
+    order: ListOrder = "oldest"
 
 
 class SearchQuery(PageQuery, frozen=True, kw_only=True):
@@ -51,9 +52,10 @@ class SearchQuery(PageQuery, frozen=True, kw_only=True):
 
 
 class TurnQuery(PageQuery, frozen=True):
-    """`state` is one state, or several with commas between them."""
+    """`state` is one state, or several with commas between them; `order` is that of the list."""
 
     state: str | None = None
+    order: ListOrder = "oldest"
 
 
 class PermissionQuery(PageQuery, frozen=True):

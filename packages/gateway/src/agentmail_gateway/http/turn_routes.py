@@ -29,9 +29,9 @@ LEASED = ("lease_stale", "not_found")
 
 
 async def list_turns(call: Call, query: TurnQuery) -> Page[Turn]:
-    """List turns, oldest first: an agent's own, a person's those of mail they sent or got."""
+    """List turns, oldest first unless told: an agent's own, a person's those of mail they sent or got."""
     return await call.services.gateway.list_turns(
-        call.who, states=turn_states(query.state), after=query.after, limit=query.limit
+        call.who, states=turn_states(query.state), order=query.order, after=query.after, limit=query.limit
     )
 
 
