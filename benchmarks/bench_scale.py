@@ -71,6 +71,7 @@ async def run(folder: Path) -> list[Figure]:
         figures = []
         for name, path in (
             ("inbox page", "/api/v1/mails?box=inbox&limit=50"),
+            ("newest inbox page", "/api/v1/mails?box=inbox&order=newest&limit=50"),
             ("unread inbox page", "/api/v1/mails?box=inbox&unread=true&limit=50"),
             ("thread list page", "/api/v1/threads?limit=50"),
             ("thread", "/api/v1/threads/{thread}"),

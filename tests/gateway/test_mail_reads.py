@@ -83,7 +83,7 @@ async def fill(world: World, rows: int) -> None:
         )
         tx.execute(
             "INSERT OR IGNORE INTO box (owner, place, mail, thread, sender, auto) "
-            "SELECT a.id, m.id % 2, m.id, thread, sender, 0 FROM mails m JOIN accounts a ON a.name = 'bob' WHERE m.id < ?",
+            "SELECT a.id, m.id % 2, m.id, thread, sender, 0 FROM mails m, accounts a WHERE a.name = 'bob' AND m.id < ?",
             (mail,),
         )
 
