@@ -26,6 +26,7 @@ from .wire import (
     DecisionBody,
     FinishBody,
     Heartbeat,
+    ListOrder,
     Mail,
     Page,
     PermissionAsk,
@@ -127,11 +128,16 @@ class GatewayClient(AdminRoutes):
         unread: bool | None = None,
         sender: str | None = None,
         thread: str | None = None,
+        order: ListOrder | None = None,
         after: str | None = None,
         limit: int | None = None,
     ) -> Page[Mail]:
-        """Mails in `box` (``inbox``, ``sent``, ``all``), oldest first. Listing marks nothing read."""
-        params = {"box": box, "unread": unread, "from": sender, "thread": thread, "after": after, "limit": limit}
+        """Mails in `box` (``inbox``, ``sent``, ``all``), oldest first unless `order` says otherwise.
+
+        Listing marks nothing read.
+        """
+        narrow = {"box": box, "unread": unread, "from": sender, "thread": thread}
+        params = {**narrow, "order": order, "after": after, "limit": limit}
         return await self._http.call("GET", f"{API}/mails", Page[Mail], params=params)
 
     async def get_mail(self, mail_id: str) -> Mail:
@@ -195,10 +201,15 @@ class GatewayClient(AdminRoutes):
     # -- the turn ledger --
 
     async def list_turns(
-        self, *, states: Iterable[str] = (), after: str | None = None, limit: int | None = None
+        self,
+        *,
+        states: Iterable[str] = (),
+        order: ListOrder | None = None,
+        after: str | None = None,
+        limit: int | None = None,
     ) -> Page[Turn]:
-        """Turns in any of `states` (none given: in all), oldest first."""
-        params = {"state": ",".join(states) or None, "after": after, "limit": limit}
+        """Turns in any of `states` (none given: in all), oldest first unless `order` says otherwise."""
+        params = {"state": ",".join(states) or None, "order": order, "after": after, "limit": limit}
         return await self._http.call("GET", f"{API}/turns", Page[Turn], params=params)
 
     async def get_turn(self, turn_id: str) -> Turn:

@@ -267,7 +267,7 @@ class _Attempt:
 
         async def write() -> None:
             try:
-                await asyncio.to_thread(write_tie, prepared.request.session_dir, tie_of(prepared, native_id))
+                await asyncio.to_thread(write_tie, prepared.tie_folder, tie_of(prepared, native_id))
             except OSError as error:
                 self._parts.log.warn("the session could not be noted", turn=self._claim.turn_id, why=error)
 

@@ -50,12 +50,12 @@ def run(
     options = _parser(agent, installed).parse_args(argv)
     try:
         settings = load(os.environ, agent)
+        if options.allow_root:
+            settings = replace(settings, allow_root=True)
+        if options.check:
+            return asyncio.run(report(settings, make_runner(settings), installed, foreign_code=foreign_code))
     except SettingsError as error:
         return _complain(agent, str(error), 2)
-    if options.allow_root:
-        settings = replace(settings, allow_root=True)
-    if options.check:
-        return asyncio.run(report(settings, make_runner(settings), installed, foreign_code=foreign_code))
     if foreign_code and not settings.allow_root and _is_root():
         told = (
             "it does not run as root, because the agent would. Start it as another user, or with --allow-root"

@@ -9,6 +9,7 @@ Law: every turn that was claimed ends in a reply, a finish or a release, or its 
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
@@ -60,6 +61,7 @@ class Driver:
         self._pace = pace or Pace()
         self._wake = asyncio.Event()
         self._ended = asyncio.Event()
+        self._contact = asyncio.Event()
         self._connected = False
         self._known = False
         self._took_stock = False
@@ -90,7 +92,7 @@ class Driver:
         """Work until `stop`; with `once`, until nothing that is queued can be taken up any more."""
         background = [
             asyncio.create_task(task)
-            for task in (self._parts.delivery.run(), self._heartbeat.run(), self._parts.readiness.run())
+            for task in (self._parts.delivery.run(), self._heartbeat.run(), self._check(at_once=once))
         ]
         try:
             cleaning = asyncio.create_task(self._clean_up())
@@ -135,6 +137,14 @@ class Driver:
         finally:
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)
+
+    async def _check(self, *, at_once: bool) -> None:
+        """The self-checks; the first one leaves the start to the subscription, and comes after it or with a turn."""
+        if not at_once:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._pace.first_contact):
+                    await self._contact.wait()
+        await self._parts.readiness.run()
 
     async def _next_change(self, listening: asyncio.Task[None]) -> None:
         """Wait until there may be something to do. The end of the stream's task is an error, and raised."""
@@ -235,6 +245,7 @@ class Driver:
     def _on_connect(self) -> None:
         self._log.step("subscribed", gateway=self._gateway.url)
         self._connected = True
+        self._contact.set()
         self._intake.catchup.lost()
         self._parts.delivery.kick()
         self._heartbeat.changed()
@@ -242,6 +253,7 @@ class Driver:
 
     def _on_disconnect(self, why: str, next_try_s: float) -> None:
         self._connected = False
+        self._contact.set()
         self._log.warn("not connected", why=why, next_try_s=round(next_try_s, 1))
 
     def _on_event(self, event: ServerEvent) -> None:

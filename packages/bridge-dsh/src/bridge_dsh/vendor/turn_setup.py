@@ -18,6 +18,8 @@ from .workspace import Place
 
 __all__ = ["Prepared", "prepare", "tie_of"]
 
+AGENT_PART = "agent"
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -34,6 +36,11 @@ class Prepared:
     remarks: tuple[str, ...]
 
     @property
+    def tie_folder(self) -> Path:
+        """Where the session's tie is kept: beside the agent's part of the session's folder, out of its reach."""
+        return self.request.session_dir.parent
+
+    @property
     def context_lost(self) -> bool:
         """Whether there was a session in this thread that does not go on."""
         return self.resumed.context_lost or self.place.instead_of is not None
@@ -43,7 +50,8 @@ async def prepare(parts: BridgeParts, claim: Claim, place: Place, choice: TierCh
     """Lay out what the turn needs. Raises `OSError` of the disk, and `GatewayError` when an attachment doesn't come."""
     session = session_id(claim.thread.id, parts.agent_name, place.name)
     session_dir = parts.state.sessions / session
-    session_dir.mkdir(mode=0o700, exist_ok=True)
+    agent_dir = session_dir / AGENT_PART
+    agent_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     known = claim.session.native_session_id if claim.session.workspace in (None, place.name) else None
     resumed = resume(known, read_tie(session_dir, session), place.path)
     folder = make_folder(parts.state.turns / claim.turn_id)
@@ -82,7 +90,7 @@ async def prepare(parts: BridgeParts, claim: Claim, place: Place, choice: TierCh
         workspace=place.path,
         tier=choice.tier,
         turn_dir=folder.path,
-        session_dir=session_dir,
+        session_dir=agent_dir,
         session_id=session,
         native_session_id=resumed.native_session_id,
         turn_key=claim.turn_key,

@@ -16,6 +16,7 @@ class Pace:
     hard_stop: from the wish to stop a turn to the moment its processes are ended without the runner's help
     last_wait: for a runner or a turn that was cancelled
     shutdown: longest end of the whole bridge
+    first_contact: longest wait of the first self-check for the subscription
     check: longest self-check
     recheck, recheck_turn: between self-checks while something is missing, and how old one may be when a turn comes
     overload: pauses before a turn is tried again that the provider turned away
@@ -34,6 +35,7 @@ class Pace:
     shutdown: float = 12.0
     recheck: float = 60.0
     recheck_turn: float = 5.0
+    first_contact: float = 2.0
     check: float = 60.0
     overload: tuple[float, ...] = (10.0, 30.0, 60.0)
     redeliver: tuple[float, float] = (1.0, 30.0)

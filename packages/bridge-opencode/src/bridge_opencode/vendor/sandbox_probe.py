@@ -39,11 +39,13 @@ CHECKS: dict[str, str] = {
     "remount": "mounting anew",
     "git-hooks": "writing git's hooks",
     "git-moved": "moving .git aside",
+    "own-network": "sharing the machine's network, where it is closed",
     "leave-behind": "leaving a process behind",
 }
 TIME_LIMIT_S = 20
 
-# $1 workspace, $2 folder outside, $3 process outside, $4 nonce, $5 tier. A line `name ok` says: as it must be.
+# $1 workspace, $2 folder outside, $3 process outside, $4 nonce, $5 tier, $6 network outside or none.
+# A line `name ok` says: as it must be.
 SCRIPT = r"""
 ok() { echo "$1 ok"; }
 echo "run ok"
@@ -62,6 +64,7 @@ if command -v unshare >/dev/null; then unshare -U true 2>/dev/null || ok own-nam
 elif [ "$(cat /proc/sys/user/max_user_namespaces)" -le 1 ]; then ok own-namespace; fi
 if mount -o remount,bind,rw "$1" 2>/dev/null || mount -o remount,rw / 2>/dev/null; then :; else ok remount; fi
 ( : > "$1/.git/hooks/post-commit" ) 2>/dev/null || ok git-hooks
+[ "$6" = none ] || [ "$(readlink /proc/self/ns/net)" = "$6" ] || ok own-network
 mv "$1/.git" "$1/.git-moved" 2>/dev/null || ok git-moved
 setsid sh -c "trap '' TERM HUP; sleep 60; : $4" >/dev/null 2>&1 </dev/null &
 echo "end $4"
@@ -134,8 +137,9 @@ async def probe(
     workspace, outside = _prepare(folder, nonce)
     confinement = confine(workspace)
     victim = await process.start(["/bin/sh", "-c", f"read line; : {nonce}"], cwd=workspace, env={}, stdin="pipe")
-    words = ("/bin/sh", "-c", SCRIPT, "probe", str(workspace), str(outside), str(victim.pid), nonce, confinement.tier)
-    line = edit(arguments(confinement, host, words))
+    shared = "none" if confinement.network == "open" else str(Path("/proc/self/ns/net").readlink())
+    given = (str(workspace), str(outside), str(victim.pid), nonce, confinement.tier, shared)
+    line = edit(arguments(confinement, host, ("/bin/sh", "-c", SCRIPT, "probe", *given)))
     try:
         async with victim, await process.start(line, cwd=workspace, env=environment({}, home=HOME)) as child:
             lines = await _lines(child)
@@ -146,6 +150,8 @@ async def probe(
                 why = said[-1] if said else f"exit {child.returncode} without a word"
                 return ProbeResult(confinement.tier, (), why)
             seen = {line.removesuffix(" ok") for line in lines if line.endswith(" ok")}
+            if shared == "none":
+                seen.add("own-network")
             if await _only(nonce, victim.pid):
                 seen.add("leave-behind")
             if victim.pid in {alive.pid for alive in _alive_with(nonce)}:

@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 
 from . import permission_mode
 from .addressing import AddressError, normal_name
+from .host_port import host_and_port
 from .wire import Tier
 
 __all__ = ["DEFAULT_URL", "Settings", "SettingsError", "data_home", "key_file", "load", "user_home"]
@@ -37,7 +38,8 @@ class Settings:
 
     `workspaces` is never empty, its first entry is the default. Times are seconds unless the name says milliseconds.
     `parallel_turns` None: the runner's own default. `disallowed_tools` None: unset, which is not the same as empty.
-    `environ` is the environment all of it came from, for what an agent's own settings add.
+    `environ` is the environment all of it came from, for what an agent's own settings add. `network_hosts` are
+    ``name:port``.
     """
 
     agent: str
@@ -57,6 +59,7 @@ class Settings:
     network: Network
     allow_root: bool
     environ: Mapping[str, str] = field(repr=False)
+    network_hosts: tuple[str, ...] = ()
 
     @property
     def credential(self) -> str | tuple[str, str] | None:
@@ -117,6 +120,7 @@ def load(environ: Mapping[str, str], agent: str) -> Settings:
         network=_read(environ, "AGENTMAIL_NETWORK", "open", _network),
         allow_root=_read(environ, "AGENTMAIL_ALLOW_ROOT", "0", _switch),
         environ=environ,
+        network_hosts=_read(environ, "AGENTMAIL_NETWORK_HOSTS", "", _hosts),
     )
 
 
@@ -170,6 +174,10 @@ def _network(text: str) -> Network:
         case "off":
             return "off"
     raise ValueError(f"{text[:40]!r} is none of open, model, off")
+
+
+def _hosts(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(host_and_port(word) for word in _words(text)))
 
 
 def _switch(text: str) -> bool:

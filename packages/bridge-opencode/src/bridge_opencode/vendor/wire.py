@@ -29,6 +29,7 @@ __all__ = [
     "Heartbeat",
     "IssuedKey",
     "Limits",
+    "ListOrder",
     "Mail",
     "Page",
     "PermissionAsk",
@@ -68,6 +69,7 @@ TurnState = Literal[
 FINAL_STATES: frozenset[TurnState] = frozenset(
     {"answered", "answered_by_agent", "failed", "no_reply", "cancelled", "dead"}
 )
+ListOrder = Literal["oldest", "newest"]
 FinishOutcome = Literal["answered_by_agent", "no_reply", "cancelled"]
 EnforcementLevel = Literal["sandbox", "native", "advisory"]
 FailureClass = Literal[

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from .bridge_log import Log
 from .gateway_errors import GatewayError, GatewayProblem
@@ -78,8 +79,6 @@ class HeartbeatLoop:
                     self._log.warn("a heartbeat was not taken", why=error)
                 quiet = True
             await asyncio.sleep(self._pace.heartbeat_soon)
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, self._pace.heartbeat - self._pace.heartbeat_soon)):
                     await self._change.wait()
-            except TimeoutError:
-                pass

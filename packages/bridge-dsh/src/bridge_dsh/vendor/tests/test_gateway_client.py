@@ -80,8 +80,10 @@ ROUTES: list[tuple[str, Call, str, object, object]] = [
     ("list_mails", lambda c: c.list_mails(), "GET /mails?box=inbox", None, Page((MAIL,), "c2")),
     (
         "list_mails",
-        lambda c: c.list_mails(box="all", unread=True, sender="a&b", thread="thr_1", after="c2", limit=5),
-        "GET /mails?box=all&unread=true&from=a%26b&thread=thr_1&after=c2&limit=5",
+        lambda c: c.list_mails(
+            box="all", unread=True, sender="a&b", thread="thr_1", order="newest", after="c2", limit=5
+        ),
+        "GET /mails?box=all&unread=true&from=a%26b&thread=thr_1&order=newest&after=c2&limit=5",
         None,
         Page[Mail](()),
     ),
@@ -101,8 +103,8 @@ ROUTES: list[tuple[str, Call, str, object, object]] = [
     ("heartbeat", lambda c: c.heartbeat(BEAT), "POST /agents/me/heartbeat", BEAT, None),
     (
         "list_turns",
-        lambda c: c.list_turns(states=("queued", "running")),
-        "GET /turns?state=queued%2Crunning",
+        lambda c: c.list_turns(states=("queued", "running"), order="newest"),
+        "GET /turns?state=queued%2Crunning&order=newest",
         None,
         Page((TURN,)),
     ),

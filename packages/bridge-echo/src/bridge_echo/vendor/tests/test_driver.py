@@ -278,6 +278,22 @@ async def test_the_next_mail_of_a_thread_resumes_the_agents_session(tmp_path: Pa
     assert b.runner.requests[0].session_dir == b.runner.requests[1].session_dir
 
 
+async def test_an_agent_finds_nothing_in_its_session_folder_that_the_bridge_believes(tmp_path: Path) -> None:
+    """Else it could say which directory its session belongs to."""
+    seen: list[list[str]] = []
+
+    async def behave(request: TurnRequest, emit: Emit, stop: StopSignal) -> Outcome:
+        seen.append([path.name for path in request.session_dir.iterdir()])
+        (request.session_dir / "tie.json").write_text("{}")
+        return Outcome(text="x", native_session_id="native-1")
+
+    async with bench(tmp_path, runner=ScriptedRunner(behave)) as b:
+        await b.gateway.until_state(await b.gateway.post(thread="thr_a"))
+        await b.gateway.until_state(await b.gateway.post(thread="thr_a"))
+    assert seen == [[], ["tie.json"]]
+    assert [request.native_session_id for request in b.runner.requests] == [None, "native-1"]
+
+
 async def test_a_session_whose_directory_moved_is_not_resumed_elsewhere_and_the_answer_says_so(tmp_path: Path) -> None:
     """claude-code#62406: a session went on in another directory than it was told."""
     first, second = tmp_path / "one", tmp_path / "two"

@@ -90,6 +90,15 @@ async def test_open_kernel_settings_are_noticed(machine: Host, tmp_path: Path) -
     assert seen.failed == ("kernel-settings",)
 
 
+async def test_a_network_that_is_shared_in_spite_of_the_setting_is_noticed(machine: Host, tmp_path: Path) -> None:
+    def closed(workspace: Path) -> Confinement:
+        return Confinement("plan", workspace, network="model")
+
+    assert (await probe(tmp_path / "probe", machine, closed)).holds
+    seen = await probe(tmp_path / "probe", machine, closed, without("--unshare-net"))
+    assert seen.failed == ("own-network",)
+
+
 async def test_unguarded_git_is_noticed(machine: Host, tmp_path: Path) -> None:
     seen = await probe(tmp_path / "probe", machine, lambda workspace: Confinement("workspace", workspace))
     assert set(seen.failed) == {"git-hooks", "git-moved"}

@@ -7,8 +7,9 @@ import pytest
 
 from .. import bridge_main
 from ..bridge_main import run
+from ..settings import Settings, SettingsError
 from ..state_lock import StateLock
-from ..turn import Readiness
+from ..turn import Readiness, Runner
 from ..wire import Failure
 from .driver_bench import ScriptedRunner, not_ready, ready
 
@@ -71,6 +72,14 @@ def test_a_setting_that_can_not_be_used_is_named(
     told = capsys.readouterr().err
     assert told.startswith(f"bridge-zcode: {variable}: ")
     assert "ama_hidden" not in told
+
+
+def test_a_setting_of_the_agents_own_is_named_by_the_check_too(capsys: pytest.CaptureFixture[str]) -> None:
+    def refuse(settings: Settings) -> Runner:
+        raise SettingsError("AGENTMAIL_ZCODE_MODE_MAP", "'x' is no mode", "Correct it")
+
+    assert run("zcode", refuse, ["--check"]) == 2
+    assert "AGENTMAIL_ZCODE_MODE_MAP" in capsys.readouterr().err
 
 
 def test_a_state_folder_in_use_is_refused_and_names_the_holder(

@@ -20,6 +20,7 @@ def test_nothing_set_gives_the_documented_defaults(tmp_path: Path) -> None:
     assert settings.command is None
     assert settings.disallowed_tools is None
     assert settings.network == "open"
+    assert settings.network_hosts == ()
     assert settings.allow_root is False
     assert settings.state_dir == tmp_path / "bridges" / "zcode"
     assert settings.workspaces == (("default", settings.state_dir / "workspaces" / "default"),)
@@ -35,6 +36,7 @@ def test_each_variable_is_read(tmp_path: Path) -> None:
             "AGENTMAIL_AGENT_KEY": "ama_key",
             "AGENTMAIL_WORKSPACES": "site=/srv/site; docs = ~/docs;",
             "AGENTMAIL_MAX_MODE": "Full",
+            "AGENTMAIL_NETWORK_HOSTS": "Git.example.org 10.0.0.1:8080, git.example.org:443",
             "AGENTMAIL_TURN_TIMEOUT_S": "90.5",
             "AGENTMAIL_PARALLEL_TURNS": "3",
             "AGENTMAIL_STATE_DIR": "~/state",
@@ -52,6 +54,7 @@ def test_each_variable_is_read(tmp_path: Path) -> None:
     assert settings.credential == "ama_key"
     assert settings.workspaces == (("site", Path("/srv/site")), ("docs", tmp_path / "docs"))
     assert settings.max_mode == "full"
+    assert settings.network_hosts == ("git.example.org:443", "10.0.0.1:8080")
     assert settings.turn_timeout_s == 90.5
     assert settings.parallel_turns == 3
     assert settings.state_dir == tmp_path / "state"
@@ -104,6 +107,8 @@ def test_a_secret_goes_with_the_name(tmp_path: Path) -> None:
         ("AGENTMAIL_WORKSPACES", "=/x"),
         ("AGENTMAIL_WORKSPACES", "site=relative/path"),
         ("AGENTMAIL_MAX_MODE", "yolo"),
+        ("AGENTMAIL_NETWORK_HOSTS", "https://api.example.org/"),
+        ("AGENTMAIL_NETWORK_HOSTS", "api.example.org:99999"),
         ("AGENTMAIL_TURN_TIMEOUT_S", "soon"),
         ("AGENTMAIL_TURN_TIMEOUT_S", "0"),
         ("AGENTMAIL_TURN_TIMEOUT_S", "nan"),
