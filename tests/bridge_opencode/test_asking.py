@@ -1,6 +1,7 @@
 """Permission questions of the real opencode: they reach a person, and the turn goes on with the answer."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -78,10 +79,11 @@ async def test_a_sub_agent_s_question_reaches_a_person_too(tmp_path: Path) -> No
     """opencode#37902: over ACP it never arrives, and the turn hangs"""
     async with machine(tmp_path, AGENTMAIL_MAX_MODE="full", AGENTMAIL_ASK_TOOLS="bash") as opencode:
         person = Person(bash=False)
-        inner = mark(STEPS[0], {"text": "sub done"})
-        task = {"description": "d", "prompt": inner, "subagent_type": "general"}
+        task = {"description": "d", "prompt": "INNER", "subagent_type": "general"}
         runner = await opencode.quick()
-        text = mark({"tool": "task", "arguments": task}, {"text": "all done"})
+        # The inner script must not be found in the outer one.
+        inner = json.dumps(mark(STEPS[0], {"text": "sub done"}))[1:-1].replace("[[", "\\u005b\\u005b")
+        text = mark({"tool": "task", "arguments": task}, {"text": "all done"}).replace("INNER", inner)
         outcome = await runner.run(opencode.request(text, "full", ask=person.ask), lambda _: None, StopSignal())
     assert outcome.text == "all done"
     assert [question.tool for question in person.asked] == ["bash"]

@@ -81,6 +81,9 @@ class AgentTurn:
         self._lost = ""
         self._answer: dict[str, Any] | None = None
         self._hopeless: asyncio.Future[Retry] = asyncio.get_running_loop().create_future()
+        self._title = f"AgentMail {request.session_id}"
+        self._asked: set[str] = set()
+        self._heard = asyncio.Event()
         self._idle = asyncio.Event()
         self._aside: set[asyncio.Task[None]] = set()
 
@@ -92,8 +95,7 @@ class AgentTurn:
         finally:
             for task in self._aside:
                 task.cancel()
-            if self._aside:
-                await asyncio.wait(self._aside)
+            await asyncio.gather(*self._aside, return_exceptions=True)
             if self._server is not None:
                 await self._server.aclose()
 
@@ -163,14 +165,17 @@ class AgentTurn:
             if plan.agent not in agents:
                 # Asked for by a wrong name, opencode takes another one, with other rights (opencode#36764).
                 return failures.no_agent(plan.agent, agents)
-            session = await self._find_session(server)
-            listening = await self._listen(server)
-        self._session = self._reader.session_id = session
+            session = self._session = self._reader.session_id = await self._find_session(server)
+            self._keep(asyncio.create_task(self._listen(server)))
+            while not self._heard.is_set():
+                # The stream is open for a while before events come through it, and no question may be missed.
+                await server.rename_session(session, self._title)
+                await _within(self._heard, times.probe_s / 10)
         self._emit(Started(session))
         self._prompted = True
         self._answer = await server.prompt(session, request.prompt, agent=plan.agent, model=model)
         # The last events may still be on their way: they are worth a moment, since they are shown.
-        await asyncio.wait({asyncio.ensure_future(self._idle.wait()), listening}, timeout=self._times.last_event_s)
+        await _within(self._idle, times.last_event_s)
         return None
 
     async def _find_session(self, server: Server) -> str:
@@ -185,33 +190,28 @@ class AgentTurn:
             self._lost = "opencode has no session of this thread any more, so it began a fresh one."
             if directory is not None:
                 self._lost = f"opencode's session of this thread belongs to {directory}, so it began a fresh one."
-        return await server.create_session(f"AgentMail {self._request.session_id}", self._plan.rules)
+        return await server.create_session(self._title, self._plan.rules)
 
-    async def _listen(self, server: Server) -> "asyncio.Task[None]":
-        """Follow the events from now on."""
-        connected: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        async def follow() -> None:
-            while True:
-                async with server.events() as events:
-                    if not connected.done():
-                        connected.set_result(None)
-                    await self._follow(server, events)
-
-        task = asyncio.create_task(follow())
-        self._keep(task)
-        await connected
-        return task
+    async def _listen(self, server: Server) -> None:
+        """Follow the events, over as many connections as it takes."""
+        while True:
+            async with server.events() as events:
+                with suppress(ServerError):
+                    for waiting in await server.open_permissions():
+                        self._ask_once(server, Asked.read(waiting))
+                await self._follow(server, events)
 
     async def _follow(self, server: Server, events: AsyncIterator[str]) -> None:
         reader = self._reader
         async for data in events:
             for event in reader.feed(data):
                 self._emit(event)
+            if reader.heard:
+                self._heard.set()
             if reader.idle:
                 self._idle.set()
             for asked in reader.asked:
-                self._keep(asyncio.create_task(self._decide(server, asked)))
+                self._ask_once(server, asked)
             for question_id in reader.questions:
                 self._keep(asyncio.create_task(_reject(server, question_id)))
             reader.asked.clear()
@@ -219,6 +219,11 @@ class AgentTurn:
             retry, reader.retry = reader.retry, None
             if retry is not None and self._too_much(retry) and not self._hopeless.done():
                 self._hopeless.set_result(retry)
+
+    def _ask_once(self, server: Server, asked: Asked) -> None:
+        if asked.id not in self._asked:
+            self._asked.add(asked.id)
+            self._keep(asyncio.create_task(self._decide(server, asked)))
 
     async def _decide(self, server: Server, asked: Asked) -> None:
         """Put opencode's question to a person, and tell it what came of it. Silence is no, and the turn goes on."""
@@ -265,6 +270,13 @@ async def _read(child: Child, address: "asyncio.Future[str]") -> None:
         async for line in lines:
             if LISTENING in line.text and not address.done():
                 address.set_result(line.text.split(LISTENING, 1)[1].split()[0])
+
+
+async def _within(event: asyncio.Event, seconds: float) -> None:
+    """Return when `event` is set, or after `seconds`."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
 
 
 async def _reject(server: Server, question_id: str) -> None:

@@ -6,7 +6,7 @@ of the turn before (opencode#38458).
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from .fields import amount, number, table, word, words
 from .vendor.turn import Event, Status, Text, Thinking, ToolCall, ToolResult
@@ -15,7 +15,9 @@ __all__ = ["Asked", "Reader", "Retry", "used"]
 
 SHOWN = 2_000  # characters of a tool's arguments and result that are worth showing
 # What opencode says of a tool that its rules refuse, and of one that a person did not allow.
-REFUSED = ("specified a rule which prevents", "rejected permission")
+REFUSED = ("specified a rule which prevents", "rejected permission", "unavailable tool")
+# Parts that only a message of the assistant has.
+ASSISTANT_S = ("step-start", "reasoning", "tool")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,12 @@ class Asked:
     patterns: tuple[str, ...]
     always: tuple[str, ...]
     metadata: dict[str, Any]
+
+    @classmethod
+    def read(cls, data: dict[str, Any]) -> Self:
+        """A permission request as the event has it, and the list of open ones."""
+        patterns, always = tuple(words(data, "patterns")), tuple(words(data, "always"))
+        return cls(word(data, "id"), word(data, "permission"), patterns, always, table(data, "metadata"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +50,9 @@ class Retry:
 class Reader:
     """Reads the events of the one server of a turn. Unknown and unreadable ones are passed over.
 
-    `said` is what the session's assistant last said in a whole text, `idle` that the session has been idle. `asked` and
-    `questions` (ids) are taken out by the caller. `messages` holds what each message of the assistant used: tokens in,
-    tokens out, dollars.
+    `said` is what the session's assistant last said in a whole text, `heard` that anything of the session came, `idle`
+    that it has been idle. `asked` and `questions` (ids) are taken out by the caller. `messages` holds what each message
+    of an assistant used: tokens in, tokens out, dollars.
     """
 
     session_id: str = ""
@@ -53,6 +61,7 @@ class Reader:
     asked: list[Asked] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
     retry: Retry | None = None
+    heard: bool = False
     idle: bool = False
     messages: dict[str, tuple[int, int, float]] = field(default_factory=dict)
     _kinds: dict[str, str] = field(default_factory=dict)
@@ -66,27 +75,21 @@ class Reader:
         except (ValueError, RecursionError):
             return []
         about = table(payload, "properties")
-        kind = payload.get("type")
-        # A sub-agent's session waits like the turn's own (opencode#37902).
-        if kind == "permission.asked":
-            self.asked.append(
-                Asked(
-                    word(about, "id"),
-                    word(about, "permission"),
-                    tuple(words(about, "patterns")),
-                    tuple(words(about, "always")),
-                    table(about, "metadata"),
-                )
-            )
-            return []
-        if kind == "question.asked":
-            self.questions.append(word(about, "id"))
-            return [Status("opencode asked a question on a screen that is not there")]
-        if kind == "message.updated":
-            self._message(table(about, "info"))
-            return []
-        if word(about, "sessionID") != self.session_id:
-            return []
+        match payload.get("type"):
+            # A sub-agent's session waits like the turn's own (opencode#37902).
+            case "permission.asked":
+                self.asked.append(Asked.read(about))
+            case "question.asked":
+                self.questions.append(word(about, "id"))
+                return [Status("opencode asked a question on a screen that is not there")]
+            case "message.updated":
+                self._message(table(about, "info"))
+            case kind if word(about, "sessionID") == self.session_id:
+                self.heard = True
+                return self._of_session(kind, about)
+        return []
+
+    def _of_session(self, kind: object, about: dict[str, Any]) -> list[Event]:
         match kind:
             case "message.part.delta":
                 return self._delta(about)
@@ -123,9 +126,11 @@ class Reader:
                 return []
 
     def _part(self, part: dict[str, Any]) -> list[Event]:
-        if word(part, "messageID") not in self._mine:
+        kind, message = word(part, "type"), word(part, "messageID")
+        if kind in ASSISTANT_S:
+            self._mine.add(message)
+        if message not in self._mine:
             return []
-        kind = word(part, "type")
         self._kinds[word(part, "id")] = kind
         if kind == "text" and "end" in table(part, "time") and word(part, "text").strip():
             self.said = word(part, "text")

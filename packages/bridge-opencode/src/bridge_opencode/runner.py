@@ -48,6 +48,11 @@ NO_PROJECT = {
     "OPENCODE_DISABLE_PROJECT_CONFIG": "1",
 }
 AGENT = "build"
+NO_NETWORK = Failure(
+    "bad_option",
+    "opencode can't work in a network of its own yet: the bridge talks to it over this machine's loopback.",
+    "Set AGENTMAIL_NETWORK=open for bridge-opencode, or write to another agent.",
+)
 
 
 class OpencodeRunner:
@@ -82,9 +87,13 @@ class OpencodeRunner:
         if not self._cage.proven:
             seen = {tier: unproven(tier, why) for tier in seen}
         mend = "Install bubblewrap, or allow unprivileged user namespaces on this machine."
-        findings = (*found.findings, *self._login_findings(), Finding(self._cage.proven, "sandbox", why, mend))
-        ready = found.installation is not None and found.failure is None
-        return Readiness(ready, findings, seen, found.version, found.failure)
+        findings = [*found.findings, *self._login_findings(), Finding(self._cage.proven, "sandbox", why, mend)]
+        failure = found.failure
+        if self._settings.network != "open":
+            findings.append(Finding(False, "network", NO_NETWORK.message, NO_NETWORK.next_step))
+            failure = failure or NO_NETWORK
+        ready = found.installation is not None and failure is None
+        return Readiness(ready, tuple(findings), seen, found.version, failure)
 
     async def run(self, request: TurnRequest, emit: Emit, stop: StopSignal) -> Outcome:
         """Run the turn; every process of it is gone when this returns."""

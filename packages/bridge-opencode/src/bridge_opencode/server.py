@@ -104,6 +104,14 @@ class Server:
             raise ServerError("opencode's answer to the prompt can't be read")
         return answer
 
+    async def rename_session(self, session_id: str, title: str) -> None:
+        """Give the session its title, which makes an event."""
+        await self._call("PATCH", f"/session/{_part(session_id)}", {"title": title})
+
+    async def open_permissions(self) -> list[dict[str, Any]]:
+        """The permissions that opencode waits for now."""
+        return tables(await self._call("GET", "/permission"))
+
     async def reply(self, permission_id: str, *, allowed: bool, message: str) -> None:
         """Answer a permission question. It is never answered for longer than this once.
 
@@ -126,7 +134,7 @@ class Server:
 
     @asynccontextmanager
     async def events(self) -> AsyncIterator[AsyncIterator[str]]:
-        """The ``data`` of the server's events, from the moment that the block begins until the stream ends."""
+        """The ``data`` of the server's events until the stream ends; those of its first moments can be missing."""
         chunks, response = await self._subscribe()
         try:
             yield _data(chunks)
@@ -134,7 +142,6 @@ class Server:
             await response.aclose()
 
     async def _subscribe(self) -> tuple[AsyncIterator[bytes], httpx2.Response]:
-        """Connect until the first event is there: only then nothing is missed."""
         while True:
             response = None
             try:

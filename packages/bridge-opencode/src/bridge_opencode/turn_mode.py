@@ -14,7 +14,8 @@ __all__ = ["DENIED", "READ_TOOLS", "Rule", "rules", "tool_key", "unproven"]
 
 Rule = dict[str, str]
 
-READ_TOOLS = ("read", "grep", "glob", "list", "webfetch", "websearch", "codesearch", "todoread", "todowrite")
+# `invalid` only tells the model which of its calls was none.
+READ_TOOLS = ("invalid", "read", "grep", "glob", "list", "webfetch", "websearch", "codesearch", "todoread", "todowrite")
 # What leaves the turn or its workspace, or waits for somebody at a screen.
 DENIED = ("task", "question", "plan_enter", "plan_exit")
 SAME = {
