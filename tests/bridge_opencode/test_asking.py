@@ -1,7 +1,6 @@
 """Permission questions of the real opencode: they reach a person, and the turn goes on with the answer."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -75,20 +74,18 @@ async def test_no_answer_raises_a_tier_and_without_anybody_to_ask_it_is_no(openc
     assert [path.name for path in opencode.workspace.iterdir()] == ["readme"]
 
 
-async def test_a_sub_agent_s_question_reaches_a_person_too(tmp_path: Path) -> None:
-    """opencode#37902: over ACP it never arrives, and the turn hangs"""
+async def test_no_sub_agent_goes_around_a_question(tmp_path: Path) -> None:
+    """opencode#37902: a sub-agent's session does not ask what its parent's does"""
     async with machine(tmp_path, AGENTMAIL_MAX_MODE="full", AGENTMAIL_ASK_TOOLS="bash") as opencode:
-        person = Person(bash=False)
-        task = {"description": "d", "prompt": "INNER", "subagent_type": "general"}
+        person = Person(bash=True)
         runner = await opencode.quick()
-        # The inner script must not be found in the outer one.
-        inner = json.dumps(mark(STEPS[0], {"text": "sub done"}))[1:-1].replace("[[", "\\u005b\\u005b")
-        text = mark({"tool": "task", "arguments": task}, {"text": "all done"}).replace("INNER", inner)
-        outcome = await runner.run(opencode.request(text, "full", ask=person.ask), lambda _: None, StopSignal())
-    assert outcome.text == "all done"
-    assert [question.tool for question in person.asked] == ["bash"]
-    assert outcome.usage is not None
-    assert outcome.usage.input_tokens == 400
+        request = opencode.request(mark(*STEPS), "full", ask=person.ask)
+        outcome = await runner.run(request, lambda _: None, StopSignal())
+        assert outcome.text == "went on"
+        assert "task" not in opencode.model.asked[0].tools
+        assert [question.tool for question in person.asked] == ["bash"]
+        assert (opencode.workspace / "by-shell.txt").exists()
+        assert (opencode.workspace / "by-tool.txt").exists()
 
 
 async def test_a_stop_while_a_person_is_asked_ends_the_turn(opencode: Machine) -> None:

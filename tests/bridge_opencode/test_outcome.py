@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bridge_opencode.events import Reader
-from bridge_opencode.failures import crashed
+from bridge_opencode.failures import crashed, from_retry
 from bridge_opencode.outcome import Ended, told
 from bridge_opencode.vendor.turn import StopReason
 from bridge_opencode.vendor.wire import Failure
@@ -86,7 +86,7 @@ def test_an_empty_answer_names_the_tools_that_were_refused() -> None:
 @pytest.mark.parametrize("reason", ["cancelled", "timed_out", "shutdown"])
 def test_a_stopped_turn_is_stopped_with_what_it_had_said(reason: StopReason) -> None:
     reader = Reader(said="so far")
-    for made in (None, answer(error=ABORTED)):
+    for made in (None, answer(error=ABORTED), answer(finish="")):
         outcome = told(Ended(reader, made, stopped=reason))
         assert (outcome.stopped, outcome.failure, outcome.text) == (reason, None, "so far")
 
@@ -94,6 +94,20 @@ def test_a_stopped_turn_is_stopped_with_what_it_had_said(reason: StopReason) -> 
 def test_an_answer_that_was_complete_before_the_stop_is_kept() -> None:
     outcome = told(Ended(Reader(), answer("done"), stopped="timed_out"))
     assert (outcome.text, outcome.stopped) == ("done", None)
+
+
+@pytest.mark.parametrize(
+    ("message", "class_"),
+    [
+        ("Rate limit reached", "rate_limited"),
+        ("HTTP 429", "rate_limited"),
+        ("Provider is overloaded", "overloaded"),
+        ("something odd", "overloaded"),
+        ("You exceeded your current quota: insufficient_quota", "quota"),
+    ],
+)
+def test_what_opencode_still_tries_again_is_a_trouble_that_passes(message: str, class_: str) -> None:
+    assert from_retry(message).class_ == class_
 
 
 def test_no_secret_is_shown() -> None:

@@ -31,7 +31,7 @@ class Times:
     request. `call_s`: of any other, but the prompt. `abort_s`: from a stop until the turn says how it was left.
     `retries`: how often opencode may try a failing provider again before the bridge, with its longer pauses, does.
     `longest_retry_s`: a provider that wants a longer wait than that is a quota that is used up.
-    `last_event_s`: for the events behind the answer.
+    `last_event_s`: for the events behind the answer. `exit_s`: between its last connection and its end.
     """
 
     start_s: float = 60.0
@@ -41,6 +41,7 @@ class Times:
     retries: int = 3
     longest_retry_s: float = 120.0
     last_event_s: float = 1.0
+    exit_s: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ class AgentTurn:
             if not working.done() and not exiting.done():
                 await self._break_off(working)
             if working.done() and not working.cancelled():
-                failure, silent = self._result(working, child)
+                failure, silent = await self._result(working, child)
                 return self._end(failure, silent=silent)
             if self._stop.reason is not None or self._hopeless.done():
                 return self._end(None)
@@ -123,7 +124,7 @@ class AgentTurn:
                 task.cancel()
             await asyncio.wait({working, stopping, exiting, reading})
 
-    def _result(self, working: "asyncio.Task[Failure | None]", child: Child) -> tuple[Failure | None, bool]:
+    async def _result(self, working: "asyncio.Task[Failure | None]", child: Child) -> tuple[Failure | None, bool]:
         """The failure that the work ended with, if any, and whether the server never came up."""
         if self._stop.reason is not None and working.exception() is not None:
             return None, False
@@ -132,7 +133,11 @@ class AgentTurn:
         except TimeoutError:
             return failures.not_started(self._times.start_s, self._said(child)), True
         except ServerError as error:
-            if child.returncode is not None or error.status is None:
+            if error.status is None:
+                # Its connections end a moment before it does.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._times.exit_s):
+                        await child.wait()
                 return failures.crashed(child.returncode, self._said(child) or str(error)), False
             return failures.from_text(str(error)), False
 
@@ -141,7 +146,7 @@ class AgentTurn:
         unfinished = self._answer is None or aborted(self._answer)
         if failure is None and self._hopeless.done() and self._stop.reason is None and unfinished:
             retry = self._hopeless.result()
-            failure = failures.from_text(retry.message)
+            failure = failures.from_retry(retry.message)
             if self._far(retry):
                 failure = Failure("quota", failure.message, failure.next_step)
                 wait_until = rfc3339(retry.next_ms / 1000)

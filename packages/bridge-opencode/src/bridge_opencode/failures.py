@@ -13,6 +13,7 @@ __all__ = [
     "denied",
     "empty",
     "from_error",
+    "from_retry",
     "from_text",
     "no_agent",
     "no_model",
@@ -80,6 +81,15 @@ def from_text(text: str) -> Failure:
         if re.search(words, said, re.IGNORECASE):
             return Failure(class_, f"opencode reported: {_cause(said)}", next_step)
     return Failure("agent_error", f"opencode reported: {_cause(said)}", CHECK)
+
+
+def from_retry(message: str) -> Failure:
+    """The failure of a provider that opencode still tries again: then its trouble passes, whatever its words are."""
+    known = from_text(message)
+    if known.class_ != "agent_error":
+        return known
+    class_: FailureClass = "rate_limited" if re.search(r"\b429\b", message) else "overloaded"
+    return Failure(class_, known.message, NEXT_STEPS[class_])
 
 
 def from_error(error: dict[str, Any]) -> Failure:

@@ -33,8 +33,10 @@ class Ended:
 
 
 def aborted(answer: dict[str, Any]) -> bool:
-    """Whether the turn of `answer` was broken off."""
-    return word(table(table(answer, "info"), "error"), "name") == "MessageAbortedError"
+    """Whether the turn of `answer` was broken off; while a provider is waited for, that leaves no error behind."""
+    info = table(answer, "info")
+    error = table(info, "error")
+    return word(error, "name") == "MessageAbortedError" or (not error and not word(info, "finish"))
 
 
 def told(ended: Ended, secrets: tuple[str, ...] = ()) -> Outcome:

@@ -45,16 +45,18 @@ def rules(
     """The rules of a turn in `tier`, in order: the last one that fits counts.
 
     `sandboxed`: the bridge's sandbox was seen to hold. `places` are folders outside of the workspace that the turn
-    works with. `ask` are tools that a person is asked about; what the tier denies stays denied. `instead` replaces the
-    tier's own list of denied tools (None: it does not).
+    works with. `ask` are tools that a person is asked about: what the tier denies stays denied, and no sub-agent goes
+    around it. `instead` replaces the tier's own list of denied tools (None: it does not).
     """
     asked = [tool_key(name) for name in ask]
+    # A sub-agent's session has rules of its own, in which what this one asks about is simply allowed.
+    alone = [_rule("task", "deny")] if asked else []
     if instead is not None:
-        made = [_rule("*", "allow"), *_asking(asked, None)]
-        return [*made, *(_rule(tool_key(name), "deny") for name in instead), _rule("question", "deny")]
+        made = [_rule("*", "allow"), *_asking(asked, None), *(_rule(tool_key(name), "deny") for name in instead)]
+        return [*made, _rule("question", "deny"), *alone]
     match tier:
         case "full":
-            return [_rule("*", "allow"), *_asking(asked, None), _rule("question", "deny")]
+            return [_rule("*", "allow"), *_asking(asked, None), _rule("question", "deny"), *alone]
         case "workspace" if sandboxed:
             made = [_rule("*", "allow"), *_asking(asked, None), *(_rule(name, "deny") for name in DENIED)]
         case _:
