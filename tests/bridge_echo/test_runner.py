@@ -2,6 +2,7 @@
 
 import asyncio
 import stat
+import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from .test_agent import prompt_of
 from .world import processes_of
 
 Run = Callable[..., Awaitable[Outcome]]
+MARK = f"turn_{uuid.uuid4().hex}"  # processes are told apart by their turn, also those of another run of these tests
 
 
 def runner_with(tmp_path: Path, command: str = "", **environ: str) -> EchoRunner:
@@ -81,7 +83,7 @@ async def test_an_agent_that_does_not_start_is_a_finding(tmp_path: Path, command
 
 async def test_a_turn_is_a_child_process_that_ends_with_an_outcome(tmp_path: Path) -> None:
     seen: list[Event] = []
-    outcome = await runner_with(tmp_path).run(request_for(tmp_path, "hello", "turn_r1"), seen.append, StopSignal())
+    outcome = await runner_with(tmp_path).run(request_for(tmp_path, "hello", f"{MARK}_1"), seen.append, StopSignal())
     assert outcome.failure is None
     assert "> hello" in outcome.text
     assert outcome.native_session_id is not None
@@ -93,19 +95,19 @@ async def test_the_bridges_own_environment_does_not_reach_the_agent(tmp_path: Pa
     spy.write_text('#!/bin/sh\nenv > "$AGENTMAIL_TURN_DIR/env"\n')
     spy.chmod(spy.stat().st_mode | stat.S_IXUSR)
     runner = runner_with(tmp_path, str(spy), AGENTMAIL_AGENT_KEY="ama_hidden", OTHER_SECRET="x")
-    request = request_for(tmp_path, "hello", "turn_r2")
+    request = request_for(tmp_path, "hello", f"{MARK}_2")
     env = {**request.env, "AGENTMAIL_TURN_DIR": str(request.turn_dir)}
     await runner.run(replace(request, env=env), lambda _: None, StopSignal())
     passed = (request.turn_dir / "env").read_text()
     assert "ama_hidden" not in passed
     assert "OTHER_SECRET" not in passed
-    assert "AGENTMAIL_TURN_ID=turn_r2" in passed
+    assert f"AGENTMAIL_TURN_ID={MARK}_2" in passed
 
 
 @pytest.mark.parametrize("body", ["echo: wait 600", "echo: stubborn\necho: children 2\necho: wait 600"])
 async def test_a_stop_ends_the_whole_tree_before_the_runner_returns(tmp_path: Path, body: str) -> None:
     """zai-org/feedback#104"""
-    turn_id = "turn_r3" if "stubborn" in body else "turn_r4"
+    turn_id = f"{MARK}_3" if "stubborn" in body else f"{MARK}_4"
     waiting, stop = asyncio.Event(), StopSignal()
 
     def emit(event: Event) -> None:
@@ -123,7 +125,7 @@ async def test_a_stop_ends_the_whole_tree_before_the_runner_returns(tmp_path: Pa
 
 
 async def test_a_workspace_that_is_gone_is_a_failure_of_the_turn(tmp_path: Path) -> None:
-    request = replace(request_for(tmp_path, "hello", "turn_r5"), workspace=tmp_path / "gone")
+    request = replace(request_for(tmp_path, "hello", f"{MARK}_5"), workspace=tmp_path / "gone")
     outcome = await runner_with(tmp_path).run(request, lambda _: None, StopSignal())
     assert outcome.failure is not None
     assert outcome.failure.class_ == "workspace_gone"

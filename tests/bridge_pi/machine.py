@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ class Machine:
     root: Path
     model: ModelServer
     env: dict[str, str] = field(default_factory=dict)
+    mark: str = field(default_factory=lambda: uuid.uuid4().hex)  # processes are told apart by their turn
 
     def __post_init__(self) -> None:
         for folder in (self.home, self.workspace, self.state):
@@ -97,7 +99,7 @@ class Machine:
         workspace: Path | None = None,
     ) -> TurnRequest:
         """A turn as the driver asks for it."""
-        turn_id = f"turn_{self.root.name}_{thread}"
+        turn_id = f"turn_{self.mark}_{thread}"
         turn_dir, session_dir = self.state / "turns" / turn_id, self.state / "sessions" / f"ses_{thread}"
         for folder in (turn_dir / "in", turn_dir / "out", session_dir):
             folder.mkdir(parents=True, exist_ok=True)

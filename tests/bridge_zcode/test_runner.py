@@ -277,7 +277,9 @@ async def test_a_stopped_turn_leaves_nothing_behind(machine: Machine, on_term: s
     """zai-org/feedback#101, #104: what ZCode started lives in sessions of its own, beyond a kill of its group."""
     sign = machine.root / "leftover"
     turn = Watched()
-    going = asyncio.create_task(machine.run(f"leave {sign}", "say half", f"hang {on_term}", tier="full", turn=turn))
+    first = ["deafen"] if on_term == "deaf" else []
+    do = (*first, f"leave {sign}", "say half", f"hang {on_term}")
+    going = asyncio.create_task(machine.run(*do, tier="full", turn=turn))
     await turn.said("half")
     leftover = int(sign.read_text())
     turn.stop.stop(reason)

@@ -8,6 +8,7 @@ order.
     force NAME              start a tool in spite of the deny list, as a newer ZCode could bring one
     child · noise · unknown · split · big BYTES · leave FILE
     mark FILE · wait-for FILE                 leave a sign, wait for one
+    deafen                                    ignore every polite signal from here on
     hang [deaf|slow-close|throws]             never end by itself; what SIGTERM then meets
     fail NAME [TIME] · fail-once NAME [TIME]  see failing.py
     end KIND                                  no-result, cut, empty, cancelled, crash, killed, max-turns, lingers,
@@ -122,6 +123,8 @@ class Turn:
             case "wait-for":
                 while not Path(rest).exists():
                     time.sleep(0.01)
+            case "deafen":
+                _deafen()
             case "hang":
                 self._hang(rest)
             case "fail" | "fail-once":
@@ -250,8 +253,7 @@ class Turn:
     def _hang(self, on_term: str) -> None:
         self._on_term = on_term
         if on_term == "deaf":
-            for number in _SIGNAL_NAMES:
-                signal.signal(number, signal.SIG_IGN)
+            _deafen()
         while True:
             signal.pause()
 
@@ -314,6 +316,11 @@ class Turn:
             self._completed(self._response(), "cancelled")
             self._stream.finish(self._response(), usage_of("", self._response()), self._turn_count)
         return 128 + number
+
+
+def _deafen() -> None:
+    for number in _SIGNAL_NAMES:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def directive_key(rest: str) -> str:
