@@ -99,6 +99,30 @@ async def test_a_failure_is_said_also_when_the_agent_mailed_the_sender(world: Wo
     assert (await world.gateway.get_turn(world.ada, claim.turn_id)).failure == failure
 
 
+async def test_an_attempt_with_nothing_to_say_is_no_failure_when_an_earlier_one_mailed_the_answer(world: World) -> None:
+    """openclaw#29106: the bridge was killed after its agent had mailed the sender, and said the same again."""
+    claim = await world.running()
+    await world.send(world.holder(claim), "ada", in_reply_to=claim.mail.id, body="the answer")
+    await world.expire()
+    again = await world.gateway.claim(world.zcode, claim.turn_id)
+    failure = wire.Failure("empty_answer", "The agent ended without a word.")
+    answer = await reply(world, again, outcome="failed", failure=failure)
+    assert answer == wire.ReplyAnswer(None, "answered_by_agent")
+    turn = await world.gateway.get_turn(world.ada, claim.turn_id)
+    assert (turn.state, turn.failure) == ("answered_by_agent", None)
+    assert [mail.body for mail in (await world.gateway.list_mails(world.ada)).items] == ["the answer"]
+
+
+async def test_a_failure_is_stored_in_few_words_that_can_be_shown(world: World) -> None:
+    claim = await world.running()
+    failure = wire.Failure("crashed", "\x1b[2J" + "m" * 1_000_000, "n" * 1_000_000)
+    await reply(world, claim, outcome="failed", failure=failure)
+    stored = (await world.gateway.get_turn(world.ada, claim.turn_id)).failure
+    assert stored is not None
+    assert "\x1b" not in stored.message
+    assert len(stored.message) + len(stored.next_step) < 9_000
+
+
 async def test_a_mail_to_somebody_else_or_in_another_thread_is_no_answer(world: World) -> None:
     claim = await world.running()
     holder = world.holder(claim)

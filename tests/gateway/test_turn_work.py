@@ -202,6 +202,16 @@ async def test_progress_is_kept_within_bounds_the_latest_stays(world: World) -> 
     large = wire.ProgressBody(claim.lease, tuple(text(seq, "x" * 60_000) for seq in range(1, 11)))
     await world.gateway.progress(world.zcode, claim.turn_id, large)
     assert len(await world.gateway.recent_progress(world.ada, claim.turn_id)) == 1
+    named = wire.ProgressBody(
+        claim.lease,
+        tuple(wire.ProgressEvent(seq, AT, "tool_call", "", "t" * 20_000, "c" * 20_000) for seq in range(20)),
+    )
+    await world.gateway.progress(world.zcode, claim.turn_id, named)
+    assert len(await world.gateway.recent_progress(world.ada, claim.turn_id)) == 1
+    for huge in (wire.ProgressEvent(1, AT, "status", "", "t" * 70_000), wire.ProgressEvent(1, "1" * 70_000, "status")):
+        with pytest.raises(Problem) as caught:
+            await world.gateway.progress(world.zcode, claim.turn_id, wire.ProgressBody(claim.lease, (huge,)))
+        assert caught.value.code == "too_large"
     await world.answer(claim)
     assert await world.gateway.recent_progress(world.ada, claim.turn_id) == ()
 

@@ -3,11 +3,14 @@
 from typing import Final
 
 from .problems import Problem, invalid
-from .vendor.plain_text import one_line
+from .vendor.bounded import clip
+from .vendor.plain_text import one_line, printable
+from .vendor.wire import Failure
 
-__all__ = ["MAX_BODY", "clean_body", "clean_key", "clean_native", "clean_subject", "clean_workspace"]
+__all__ = ["MAX_BODY", "clean_body", "clean_failure", "clean_key", "clean_native", "clean_subject", "clean_workspace"]
 
 MAX_BODY: Final = 1024 * 1024
+MAX_FAILURE: Final = 4_000
 MAX_KEY: Final = 200
 MAX_NATIVE: Final = 500
 MAX_SUBJECT: Final = 500
@@ -39,6 +42,14 @@ def clean_workspace(workspace: str | None) -> str | None:
     if workspace is not None and (len(workspace) > MAX_WORKSPACE or not workspace.isprintable()):
         raise invalid(f"`workspace` is one printable line of at most {MAX_WORKSPACE} characters.")
     return workspace or None
+
+
+def clean_failure(failure: Failure | None) -> Failure | None:
+    """A failure with texts of a bounded length: each list of mails and turns holds them."""
+    if failure is None:
+        return None
+    message, next_step = (printable(clip(text, MAX_FAILURE)) for text in (failure.message, failure.next_step))
+    return Failure(failure.class_, message, next_step)
 
 
 def clean_native(native_session_id: str | None) -> str | None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from .vendor import wire
 
-__all__ = ["LiveTurn", "LiveTurns"]
+__all__ = ["LiveTurn", "LiveTurns", "length_of"]
 
 _PROGRESS_EVENTS: Final = 500
 _PROGRESS_BYTES: Final = 256 * 1024
@@ -38,12 +38,17 @@ class LiveTurn:
     def keep(self, events: tuple[wire.ProgressEvent, ...]) -> None:
         """Add progress; the oldest goes when there is too much."""
         for event in events:
-            size = 100 + 4 * len(event.text)
+            size = 100 + 4 * length_of(event)
             self.progress.append((size, event))
             self.progress_bytes += size
         while len(self.progress) > _PROGRESS_EVENTS or self.progress_bytes > _PROGRESS_BYTES:
             size, _ = self.progress.popleft()
             self.progress_bytes -= size
+
+
+def length_of(event: wire.ProgressEvent) -> int:
+    """How many characters the texts of an event have together."""
+    return len(event.text) + len(event.at) + len(event.tool or "") + len(event.call_id or "")
 
 
 class LiveTurns:

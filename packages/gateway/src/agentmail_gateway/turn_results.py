@@ -4,7 +4,7 @@ import msgspec
 
 from . import ledger
 from .attachment_rows import attachable
-from .checks import clean_body, clean_key, clean_native, clean_workspace
+from .checks import clean_body, clean_failure, clean_key, clean_native, clean_workspace
 from .core import Caller, Core
 from .mail_reads import read_mail
 from .mail_rows import Draft, store_mail, tail_of
@@ -23,20 +23,26 @@ __all__ = ["finish", "reply"]
 async def reply(core: Core, who: Principal, turn_id: str, body: wire.ReplyBody, key: str) -> wire.ReplyAnswer:
     """End the turn with the bridge's mail to the sender; the same `key` again is answered the same.
 
-    With outcome ``ok`` no mail is made when the agent mailed the sender itself, or when an agent wrote (bridges never
-    answer agents). Raises Problem ``lease_stale``, ``turn_final``, ``too_large``, ``not_found`` (an attachment).
+    No mail is made when the agent mailed the sender itself and the outcome is ``ok`` or an empty answer, nor with ``ok``
+    when an agent wrote (bridges never answer agents). Raises Problem ``lease_stale``, ``turn_final``, ``too_large``,
+    ``not_found`` (an attachment).
     """
     agent, number = core.bridge(who), core.head("turn", turn_id, "turn")
     clean_key(key)
     clean_body(body.body)
     workspace, native = clean_workspace(body.workspace), clean_native(body.native_session_id)
+    failure = clean_failure(body.failure)
+    silent = failure is not None and failure.class_ == "empty_answer"
 
     def job(tx: Tx) -> wire.ReplyAnswer:
         row = own_turn(core, tx, agent.id, number)
         if row.reply_key == key:
             return _answer(core, tx, Caller(agent), row)
         sender = core.accounts.by_id[row.sender]
-        event = ledger.Reply(body.lease, ok=body.outcome == "ok", mailed=_mailed(tx, row), owed=sender.kind == "person")
+        mailed = _mailed(tx, row)
+        # An agent that mailed its answer in an earlier attempt has nothing to say in the next one.
+        well = body.outcome == "ok" or (silent and mailed)
+        event = ledger.Reply(body.lease, ok=well, mailed=mailed, owed=sender.kind == "person")
         decided = ledger.decide(row.ledger, event)
         mail = None
         if isinstance(decided, ledger.State) and decided.state in ("answered", "failed"):
@@ -49,7 +55,7 @@ async def reply(core: Core, who: Principal, turn_id: str, body: wire.ReplyBody, 
             reply=mail,
             reply_key=key,
             reason=None,
-            failure=_json(body.failure),
+            failure=_json(None if well else failure),
             usage=_json(body.usage),
             workspace=workspace or row.workspace,
         )

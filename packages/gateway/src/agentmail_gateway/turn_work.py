@@ -3,10 +3,10 @@
 import msgspec
 
 from . import ledger
-from .checks import clean_native, clean_workspace
+from .checks import clean_failure, clean_native, clean_workspace
 from .core import Core
 from .events import LiveEvent
-from .live import LiveTurn
+from .live import LiveTurn, length_of
 from .notices import tell_waiting
 from .principal import Principal
 from .problems import Problem, invalid
@@ -58,7 +58,7 @@ async def release(core: Core, who: Principal, turn_id: str, body: wire.ReleaseBo
     A failure of class ``quota`` is told to the sender once per turn. Raises Problem ``lease_stale``, ``invalid``.
     """
     agent, number = core.bridge(who), core.head("turn", turn_id, "turn")
-    not_before = None
+    failure, not_before = clean_failure(body.failure), None
     if body.not_before is not None:
         try:
             not_before = milliseconds(body.not_before)
@@ -68,18 +68,18 @@ async def release(core: Core, who: Principal, turn_id: str, body: wire.ReleaseBo
     def job(tx: Tx) -> None:
         row = own_turn(core, tx, agent.id, number)
         wait = not_before if not_before is not None and not_before > tx.now else None
-        told = body.failure is not None and body.failure.class_ == "quota"
+        told = failure is not None and failure.class_ == "quota"
         columns: dict[str, object] = {
             "reason": one_line(body.reason, 500),
-            "failure": None if body.failure is None else msgspec.json.encode(body.failure).decode(),
+            "failure": None if failure is None else msgspec.json.encode(failure).decode(),
             "key_digest": None,
         }
         event = ledger.Release(body.lease, wait)
         if row.ledger == ledger.decide(row.ledger, event):
             return
         changed = change_turn(core, tx, row, event, **columns, told=int(row.told or told))
-        if body.failure is not None and told and not row.told and changed.state == "queued":
-            tell_waiting(core, tx, changed, body.failure, wait)
+        if failure is not None and told and not row.told and changed.state == "queued":
+            tell_waiting(core, tx, changed, failure, wait)
 
     await core.store.write(job)
 
@@ -89,8 +89,8 @@ async def progress(core: Core, who: Principal, turn_id: str, body: wire.Progress
     agent, number = core.bridge(who), core.head("turn", turn_id, "turn")
     if len(body.events) > _MAX_EVENTS:
         raise invalid(f"{len(body.events)} events are too many for one request; at most {_MAX_EVENTS} are taken.")
-    if any(len(event.text) > _MAX_TEXT for event in body.events):
-        raise Problem("too_large", f"The text of an event has at most {_MAX_TEXT} characters.")
+    if any(length_of(event) > _MAX_TEXT for event in body.events):
+        raise Problem("too_large", f"The texts of an event have at most {_MAX_TEXT} characters together.")
     live = core.live.get(number)
     if live is None or live.agent != agent.id or live.lease != body.lease:
         core.store.read(lambda reader: _may_report(core, reader, agent.id, number, body.lease))
