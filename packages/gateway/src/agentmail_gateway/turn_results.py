@@ -23,9 +23,9 @@ __all__ = ["finish", "reply"]
 async def reply(core: Core, who: Principal, turn_id: str, body: wire.ReplyBody, key: str) -> wire.ReplyAnswer:
     """End the turn with the bridge's mail to the sender; the same `key` again is answered the same.
 
-    No mail is made when the agent mailed the sender itself and the outcome is ``ok`` or an empty answer, nor with ``ok``
-    when an agent wrote (bridges never answer agents). Raises Problem ``lease_stale``, ``turn_final``, ``too_large``,
-    ``not_found`` (an attachment).
+    No mail is made when the agent mailed the sender itself and the outcome is ``ok`` or an empty answer, nor with
+    ``ok`` when an agent wrote (bridges never answer agents). Raises Problem ``lease_stale``, ``turn_final``,
+    ``too_large``, ``not_found`` (an attachment).
     """
     agent, number = core.bridge(who), core.head("turn", turn_id, "turn")
     clean_key(key)
