@@ -262,6 +262,50 @@ async def test_a_disk_that_keeps_nothing_does_not_silence_the_answer(tmp_path: P
         assert (await gateway.until_state(turn)).state == "answered"
 
 
+async def test_an_answer_that_neither_disk_nor_gateway_takes_now_is_kept_in_memory_and_not_made_anew(
+    tmp_path: Path,
+) -> None:
+    gateway = FakeGateway()
+    busy = GatewayProblem(503, "unavailable", "", "the disk is full")
+    gateway.faults["reply"].extend(["down", busy, "cut", "down"])
+
+    async def behave(request: TurnRequest, emit: Emit, stop: StopSignal) -> Outcome:
+        spool = request.turn_dir.parent.parent / "spool"
+        spool.rename(spool.with_name("gone"))
+        (request.turn_dir / "out" / "plan.txt").write_text("words")
+        return Outcome(text="x")
+
+    runner = ScriptedRunner(behave)
+    async with bench(tmp_path, gateway, runner) as b:
+        turn = await gateway.post()
+        assert (await gateway.until_state(turn)).state == "answered"
+        await b.stop()
+        assert not list(b.state.turns.iterdir())
+    assert len(runner.requests) == 1
+    [(_, body)] = gateway.replies
+    assert "Not attached, since the disk of the bridge is full: plan.txt." in body.body
+
+
+async def test_an_answer_without_disk_that_the_gateway_never_takes_is_made_smaller_and_given_up(tmp_path: Path) -> None:
+    gateway = FakeGateway()
+    gateway.faults["reply"].append(GatewayProblem(413, "too_large", "", "less, please"))
+    stale = GatewayProblem(409, "lease_stale", "", "not the newest")
+    for _ in range(9):
+        gateway.faults["reply"].append(stale)
+
+    async def behave(request: TurnRequest, emit: Emit, stop: StopSignal) -> Outcome:
+        spool = request.turn_dir.parent.parent / "spool"
+        if spool.exists():
+            spool.rename(spool.with_name("gone"))
+        return Outcome(text="x")
+
+    async with bench(tmp_path, gateway, ScriptedRunner(behave)) as b:
+        await gateway.post()
+        await gateway.until(lambda: gateway.count("reply") == 2)
+        await b.stop()
+    assert "the outcome is given up" in b.log.getvalue()
+
+
 async def killed_while_running(tmp_path: Path, gateway: FakeGateway, turn: str) -> None:
     runner = ScriptedRunner()
     runner.gate.clear()

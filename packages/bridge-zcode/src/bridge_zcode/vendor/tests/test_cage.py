@@ -1,6 +1,7 @@
 """A runner's launches, with real processes in the real sandbox where this machine has one."""
 
 import os
+import uuid
 from contextlib import aclosing
 from pathlib import Path
 
@@ -19,7 +20,7 @@ def request(tmp_path: Path, tier: Tier) -> TurnRequest:
         folder.mkdir(parents=True, exist_ok=True)
     (workspace / "readme").write_text("of the workspace\n")
     (turn / "in" / "a.txt").write_text("attached\n")
-    env = {"AGENTMAIL_TURN_ID": f"turn_{tmp_path.name}"}
+    env = {"AGENTMAIL_TURN_ID": f"turn_{uuid.uuid4().hex}"}
     return TurnRequest(
         "turn_1", 1, "hello", workspace, tier, turn, session, "ses_1", None, "amt_x", "http://127.0.0.1:1", env, 60
     )
