@@ -74,6 +74,43 @@ async def test_a_lease_runs_out_by_itself(world: World, timer: Timer, sweeper: S
     assert timer.seconds == 3600.0
 
 
+async def test_a_clock_that_is_set_back_does_not_keep_a_lost_lease_alive(
+    world: World, timer: Timer, sweeper: Sweeper
+) -> None:
+    lost = await world.running()
+    world.clock.forward(-7_200)
+    other = await world.running()
+    assert timer.seconds == 90.0
+    world.clock.forward(60)
+    await world.gateway.renew(world.zcode, other.turn_id, other.lease)
+    assert timer.seconds == 90.0
+    for _ in range(2):
+        world.clock.forward(90)
+        timer.callback()
+        await until(lambda: sweeper._running is None)
+    assert await world.state(lost.turn_id) == "queued"
+
+
+async def test_a_machine_that_slept_does_not_lose_the_last_attempt_of_a_turn(
+    world: World, timer: Timer, sweeper: Sweeper
+) -> None:
+    turn = await world.turn()
+    for _ in range(3):
+        claim = await world.gateway.claim(world.zcode, turn)
+        world.clock.forward(90)
+        if claim.attempt == 3:
+            world.clock.forward(7_200)
+        timer.callback()
+        await until(lambda: sweeper._running is None)
+    assert await world.state(turn) == "leased"
+    assert world.gateway.authenticate(claim.turn_key) is not None
+    assert not (await world.gateway.list_mails(world.ada)).items
+    world.clock.forward(90)
+    timer.callback()
+    await until(lambda: sweeper._running is None)
+    assert await world.state(turn) == "dead"
+
+
 async def test_a_store_that_can_not_be_written_is_tried_again(
     world: World, timer: Timer, sweeper: Sweeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,8 +140,9 @@ async def test_what_waits_is_known_after_a_restart(world: World) -> None:
     gateway.on_events(world.events.extend)
     try:
         world.events.clear()
-        world.clock.forward(3600)
-        await gateway.sweep()
+        for seconds in (3600, 90):
+            world.clock.forward(seconds)
+            await gateway.sweep()
         assert (await gateway.get_permission(world.ada, asked.id)).decision == "reject"
         offered = {
             event.data["turn_id"] for event in world.events if event.type == "turn_state" and event.to == "zcode"

@@ -1,6 +1,8 @@
 """What happens because time passes: leases run out, turns may be claimed again, permission questions are answered no.
 
-The next moment is computed, not polled for: the mirror knows it, and a timer waits until then.
+The next moment is computed, not polled for: the mirror knows it, and a timer waits until then. Leases are times of the
+wall clock, which may be set, and the machine may sleep: a lease that has more time left than any lease gets, or ran out
+long before anybody looked, is given a fresh time, as after a start. Its holder could not have renewed it.
 """
 
 import asyncio
@@ -24,6 +26,7 @@ _LOG = logging.getLogger(__name__)
 _AGAIN_S: Final = 5.0
 _LONGEST_S: Final = 3600.0
 _SHORTEST_S: Final = 0.01
+_AWAY_MS: Final = 30_000
 
 
 @dataclass(slots=True)
@@ -43,7 +46,8 @@ class Sweeper:
         if self._closed or self._running is not None or (self._timer is not None and self._at == due):
             return
         self._at = due
-        self._set(_LONGEST_S if due is None else (due - self.core.clock()) / 1000)
+        wait = _LONGEST_S if due is None else (due - self.core.clock()) / 1000
+        self._set(min(wait, ledger.LEASE_MS / 1000) if len(self.core.live) else wait)
 
     def next_due(self) -> int | None:
         """The next moment at which something happens by itself, milliseconds."""
@@ -64,11 +68,12 @@ class Sweeper:
     async def sweep(self) -> None:
         """Do all that is due. Raises Problem ``unavailable``; nothing is lost then, it stays due."""
         core, now = self.core, self.core.clock()
-        expired = [turn.id for turn in core.live if turn.expires <= now]
+        adrift = [turn.id for turn in core.live if not now - _AWAY_MS < turn.expires <= now + ledger.LEASE_MS]
+        expired = [turn.id for turn in core.live if turn.expires <= now and turn.id not in adrift]
         waited = [turn for turn, at in core.waits.items() if at <= now]
         asked = [number for number, at in core.asks.items() if at <= now]
-        if expired or waited or asked:
-            await core.store.write(lambda tx: _sweep(core, tx, expired, waited, asked))
+        if adrift or expired or waited or asked:
+            await core.store.write(lambda tx: _sweep(core, tx, adrift, expired, waited, asked))
 
     def _set(self, seconds: float) -> None:
         if self._timer is not None:
@@ -106,7 +111,10 @@ def load_timers(core: Core, tx: Tx) -> None:
     tx.then(lambda: core.asks.update(asks))
 
 
-def _sweep(core: Core, tx: Tx, expired: list[int], waited: list[int], asked: list[int]) -> None:
+def _sweep(core: Core, tx: Tx, adrift: list[int], expired: list[int], waited: list[int], asked: list[int]) -> None:
+    for number in adrift:
+        row = find_turn(tx, number)
+        change_turn(core, tx, row, ledger.Restart(tx.now))
     for number in expired:
         row = find_turn(tx, number)
         change_turn(core, tx, row, ledger.Expire(tx.now))
