@@ -27,3 +27,8 @@ def test_under_uv_run_the_readers_shell_needs_uv_run(text: str, under_uv: str, t
 def test_without_uv_on_the_path_it_is_a_module_of_python(tmp_path: Path) -> None:
     environ = {"UV_RUN_RECURSION_DEPTH": "1", "PATH": str(tmp_path)}
     assert spelled("See: agentmail agents", environ) == "See: python3 -m uv run agentmail agents"
+
+
+def test_a_uv_below_the_folder_is_spelled_with_its_path(tmp_path: Path) -> None:
+    environ = {"UV_RUN_RECURSION_DEPTH": "1", "PATH": str(tmp_path), "UV": str(tmp_path / ".uv" / "bin" / "uv")}
+    assert spelled("See: agentmail agents", environ, tmp_path) == "See: .uv/bin/uv run agentmail agents"
