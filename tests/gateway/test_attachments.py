@@ -79,6 +79,26 @@ async def test_a_file_that_is_too_large_is_refused_before_it_has_come(tmp_path: 
         assert await put(world, world.ada, b"x" * 1000)
 
 
+async def test_uploads_that_no_mail_takes_do_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attachments, "_UNUSED_BYTES", 40_000)
+    async with a_world(tmp_path, wire.Limits(attachment_bytes=1000)) as world:
+        claim = await world.running()
+        holder = world.holder(claim)
+        kept = [await put(world, holder, b"x" * 1000) for _ in range(40)]
+        with pytest.raises(Problem) as caught:
+            await put(world, holder, b"x")
+        assert (caught.value.status, caught.value.code) == (429, "rate_limited")
+        # What an agent left lying about must not keep its bridge from answering, nor anybody else.
+        assert await put(world, world.zcode, b"x")
+        assert await put(world, world.ada, b"x")
+        await world.send(holder, "ada", attachments=tuple(kept[:20]))
+        assert await put(world, holder, b"x")
+        for _ in range(500):
+            await put(world, world.bob)
+        with pytest.raises(Problem):
+            await put(world, world.bob)
+
+
 async def test_an_upload_that_breaks_off_leaves_nothing(world: World) -> None:
     async def broken() -> AsyncIterator[bytes]:
         yield b"x" * 2_000_000

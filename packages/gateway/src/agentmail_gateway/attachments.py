@@ -25,6 +25,8 @@ __all__ = ["get_attachment", "path_of", "put_attachment", "remove_leftovers", "s
 DAY_MS: Final = 24 * 3_600_000
 _PIECE: Final = 1024 * 1024
 _SWEEP: Final = 500
+_UNUSED: Final = 500
+_UNUSED_BYTES = 1024 * 1024 * 1024
 _TYPE: Final = re.compile(r"[\w!#$&^.+-]{1,100}/[\w!#$&^.+-]{1,100}", re.ASCII)
 
 
@@ -33,9 +35,12 @@ async def put_attachment(
 ) -> Attachment:
     """Store a file; it is on disk when this returns. `name` is a label and never a path.
 
-    Raises Problem ``too_large`` as soon as more than the limit has come, ``invalid``, ``unavailable``.
+    Raises Problem ``too_large`` as soon as more than the limit has come, ``rate_limited`` when very many uploads of the
+    caller (of a turn key: of the turn) are in no mail yet, ``invalid``, ``unavailable``.
     """
     caller = core.caller(who)
+    turn = None if caller.turn is None else caller.turn.id
+    core.store.read(partial(_check_room, core, caller.account.id, turn))
     label = one_line(name, 200) or "file"
     kind = media_type.partition(";")[0].strip().lower() or "application/octet-stream"
     if not _TYPE.fullmatch(kind):
@@ -47,7 +52,6 @@ async def put_attachment(
         number = core.mint.head()
         path = path_of(core, number)
         await asyncio.to_thread(_settle, incoming, path)
-        turn = None if caller.turn is None else caller.turn.id
 
         def job(tx: Tx) -> None:
             tx.execute(
@@ -66,6 +70,21 @@ async def put_attachment(
     finally:
         incoming.unlink(missing_ok=True)
     return Attachment(core.ids.text("att", number), label, kind, size)
+
+
+def _check_room(core: Core, owner: int, turn: int | None, reader: Reader) -> None:
+    """Raise Problem ``rate_limited`` when the uploads of `owner` in `turn` that no mail has taken are too many."""
+    count, size = reader.execute(
+        "SELECT count(*), coalesce(sum(size), 0) FROM attachments WHERE used = 0 AND owner = ? AND turn IS ?",
+        (owner, turn),
+    ).fetchone()
+    if count >= _UNUSED or size >= max(_UNUSED_BYTES, 4 * core.limits.attachment_bytes):
+        raise Problem(
+            "rate_limited",
+            f"{count} uploads of yours with {size} bytes are in no mail yet. Send them, or wait: what no mail takes is "
+            "removed after a day.",
+            3600.0,
+        )
 
 
 async def get_attachment(core: Core, who: Principal, attachment_id: str) -> tuple[Attachment, Path]:
