@@ -79,7 +79,7 @@ def install(top: Path) -> Agents:
     shutil.rmtree(top, ignore_errors=True)
     top.mkdir(parents=True)
     pins = tomllib.loads(VERSIONS.read_text())
-    uv = [sys.executable, "-m", "uv"] if shutil.which("uv") is None else ["uv"]
+    uv = [os.environ.get("UV") or shutil.which("uv") or sys.exit("uv is needed: run this with `uv run`")]
     venv = top / "venv"
     subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, str(venv)], check=True)
     wheels = [f"{name}=={version}" for name, version in pins["pypi"].items()]

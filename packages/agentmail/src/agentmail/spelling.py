@@ -11,8 +11,8 @@ __all__ = ["spelled"]
 def spelled(text: str, environ: Mapping[str, str], folder: Path | None = None) -> str:
     """`text` with each ``agentmail COMMAND`` as the reader has to type it in `folder` (default: the current one).
 
-    Under ``uv run`` the program is in no folder of the reader's PATH: ``uv run agentmail COMMAND`` works there. uv itself
-    may stand below the folder only, where the README's command puts it.
+    Under ``uv run`` the program is in no folder of the reader's PATH: ``uv run agentmail COMMAND`` works there. uv
+    itself may stand below the folder only, where the README's command puts it.
     """
     if not environ.get("UV_RUN_RECURSION_DEPTH"):
         return text
