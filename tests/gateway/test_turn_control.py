@@ -34,6 +34,8 @@ async def test_a_running_turn_is_cancelled_through_its_bridge(world: World) -> N
         turn = await world.gateway.cancel(world.ada, claim.turn_id)
         assert (turn.state, turn.cancel_requested) == ("running", True)
     assert [event.data for event in world.events_for("zcode", "turn_cancel")] == [{"turn_id": claim.turn_id}]
+    noted = [entry.action for entry in (await world.gateway.audit(world.ada)).items]
+    assert noted.count("cancel turn") == 1
     assert (await world.gateway.renew(world.zcode, claim.turn_id, claim.lease)).cancel_requested
     body = wire.FinishBody(claim.lease, "cancelled")
     assert (await world.gateway.finish(world.zcode, claim.turn_id, body)).state == "cancelled"

@@ -68,7 +68,8 @@ async def _control(
         if not _may_control(tx, caller, row):
             raise Problem("forbidden", f"Only who sent the mail or an administrator can {action} its turn.")
         changed = change(tx, row)
-        note(tx, caller.account, f"{action} turn", turn_id)
+        if changed != row or action == "delete":
+            note(tx, caller.account, f"{action} turn", turn_id)
         return shown_turn(core, changed)
 
     return await core.store.write(job)
