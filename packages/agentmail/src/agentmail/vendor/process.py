@@ -40,6 +40,8 @@ __all__ = [
 
 STDERR_TAIL = 64 * 1024
 DRAIN_S = 0.5
+# Whoever is seen while the main process runs is known as its own when it ended; of a sandbox that is all in it.
+LOOKS_S = (0.02, 0.2, 2.0)
 Polite = signal.Signals | Callable[[], Awaitable[None]] | None
 Stdin = bytes | Path | Literal["pipe"] | None
 
@@ -71,6 +73,9 @@ class Child:
         self._ending: asyncio.Task[KillReport] | None = None
         self._drain: asyncio.TimerHandle | None = None
         self._exit.then(self._exited)
+        loop = asyncio.get_running_loop()
+        self._known: tuple[ProcessInfo, ...] = ()
+        self._looks = [loop.call_later(delay, self._look) for delay in LOOKS_S]
 
     def __repr__(self) -> str:
         return f"Child(pid={self.pid}, program={self._program!r})"
@@ -124,14 +129,12 @@ class Child:
         return await _uncancelled(self._ending)
 
     async def _end(self, polite: Polite, grace_s: float) -> KillReport:
-        known: tuple[ProcessInfo, ...] = ()
+        self._look()
         if self.returncode is None and polite is not None:
-            known = observe(self._root)
             await self._ask(polite, grace_s)
-        if self.returncode is None:
-            known += observe(self._root)
+            self._look()
         try:
-            return await end_tree(self._root, known)
+            return await end_tree(self._root, self._known)
         finally:
             self._close()
 
@@ -151,6 +154,10 @@ class Child:
             if task.done() and not task.cancelled():
                 task.exception()
 
+    def _look(self) -> None:
+        if self.returncode is None:
+            self._known = tuple({*self._known, *observe(self._root)})
+
     def _exited(self) -> None:
         """Something may hold the pipe for ever: what comes later than this is not the program's answer."""
         loop = asyncio.get_running_loop()
@@ -158,8 +165,8 @@ class Child:
 
     def _close(self) -> None:
         self._exit.close()
-        if self._drain is not None:
-            self._drain.cancel()
+        for timer in (*self._looks, *([self._drain] if self._drain is not None else ())):
+            timer.cancel()
         if self._stdin is not None:
             self._stdin.close()
         self._stdout.close()

@@ -12,6 +12,7 @@
 """
 
 import asyncio
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import assert_never
@@ -25,7 +26,7 @@ from .delivery_verdict import LONGEST_BODY, Verdict, judge, reduced
 from .explicit_sends import Told, told
 from .gateway_errors import GatewayProblem, GatewayUnreachable
 from .pace import Pace
-from .spool import Entry, Spool
+from .spool import Body, Entry, Spool
 from .turn_files import TurnFolder, media_type, open_plain, remove_folder
 from .turn_gateway import TurnGateway
 from .wire import FINAL_STATES, FinishBody, ReleaseBody, ReplyBody, TurnState
@@ -157,7 +158,7 @@ class Delivery:
                 if smaller is None:
                     return self._give_up(entry, problem)
                 self._log.warn("the answer was refused, sending less", turn=entry.turn_id, why=problem)
-                return self._spool.update(entry, smaller)
+                return self._updated(entry, smaller)
             case _:
                 assert_never(verdict)
 
@@ -201,10 +202,26 @@ class Delivery:
 
     def _leased_anew(self, entry: Entry, lease: int) -> Entry:
         """`entry` under a newer lease of its turn: the new one is on the disk before the old one is gone."""
-        newer = self._spool.put(entry.turn_id, entry.attempt, replace(entry.body, lease=lease), entry.files)
+        body = replace(entry.body, lease=lease)
+        try:
+            newer = self._spool.put(entry.turn_id, entry.attempt, body, entry.files)
+        except OSError as error:
+            return self._in_memory(entry, body, entry.files, error)
         if newer.name != entry.name:
             self._spool.remove(entry)
         return newer
+
+    def _updated(self, entry: Entry, body: ReplyBody) -> Entry:
+        """`entry` with another body and no files to upload any more."""
+        try:
+            return self._spool.update(entry, body)
+        except OSError as error:
+            return self._in_memory(entry, body, (), error)
+
+    def _in_memory(self, entry: Entry, body: Body, files: tuple[str, ...], error: OSError) -> Entry:
+        """A full disk holds nothing up: what it has of `entry` stays until this is sent, under the same key."""
+        self._log.warn("the disk does not take a change of an outcome, sending it", turn=entry.turn_id, why=error)
+        return dataclasses.replace(entry, body=body, files=files)
 
     def _give_up(self, entry: Entry, problem: GatewayProblem) -> bool:
         self._log.warn("the outcome is given up", turn=entry.turn_id, kind=entry.kind, code=problem.code, why=problem)
@@ -248,4 +265,4 @@ class Delivery:
                 left.append(f"{name} ({problem})")
         if left:
             text = f"{text}\n\nNot attached: {', '.join(left)}."
-        return self._spool.update(entry, replace(body, body=text, attachments=tuple(ids)))
+        return self._updated(entry, replace(body, body=text, attachments=tuple(ids)))

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from ..gateway_errors import GatewayProblem
+from ..spool import Entry, Spool
 from ..turn import Emit, Outcome, StopSignal, TurnRequest
 from ..wire import FINAL_STATES
 from .driver_bench import ScriptedRunner, bench
@@ -304,6 +305,30 @@ async def test_an_answer_without_disk_that_the_gateway_never_takes_is_made_small
         await gateway.until(lambda: gateway.count("reply") == 2)
         await b.stop()
     assert "the outcome is given up" in b.log.getvalue()
+
+
+async def test_a_disk_that_fills_up_after_the_spool_does_not_hold_up_an_answer_with_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = FakeGateway()
+    gateway.faults["reply"].extend(["cut", "down"])
+
+    def full(*_: object) -> Entry:
+        raise OSError(28, "No space left on device")
+
+    async def behave(request: TurnRequest, emit: Emit, stop: StopSignal) -> Outcome:
+        (request.turn_dir / "out" / "plan.txt").write_text("words")
+        monkeypatch.setattr(Spool, "update", full)
+        return Outcome(text="x")
+
+    async with bench(tmp_path, gateway, ScriptedRunner(behave)) as b:
+        turn = await gateway.post()
+        assert (await gateway.until_state(turn)).state == "answered"
+        await gateway.until(lambda: gateway.count("reply") == 3)
+        await b.stop()
+        assert not list(b.state.spool.glob("*.json"))
+    [(_, body)] = gateway.replies
+    assert len(body.attachments) == 1
 
 
 async def killed_while_running(tmp_path: Path, gateway: FakeGateway, turn: str) -> None:
